@@ -16,7 +16,7 @@ import stepladder
 from stepladder.cli.main import main
 
 SOURCE = Path(stepladder.__file__).parents[1]
-TIMEOUT_S = 100.0
+TIMEOUT_S = 50.0
 
 
 class Outcome(NamedTuple):

@@ -27,7 +27,7 @@ def test_every_command_has_an_example_and_its_help_shows_it(command: CommandLine
         assert all(line.split()[0] == verb for line, _ in lines)
     out = command("explain", "--help").out
     assert out.endswith(
-        "examples:\n  stepladder explain runs/ledge-0 --top 5\n"
+        "examples:\n  stepladder explain runs/first --top 5\n"
         "      why each stage and task stands where it does\n"
     )
 

@@ -14,7 +14,7 @@ from stepladder.training.config import TrainingConfig
 from stepladder.training.evaluation import EvaluationRequest
 
 SOURCE = Path(stepladder.__file__).parent
-MAY_NAME_GAMES = ("games/", "training/presets.py", "training/published/", "cli/examples.py")
+MAY_NAME_GAMES = ("games/", "training/presets.py", "training/published/")
 
 
 def test_no_module_outside_games_names_one() -> None:

@@ -3,6 +3,11 @@
 Command lines that work as they are, or with a run or file of the user's own.
 """
 
+from stepladder.training.pretrained import pretrained_names
+
+POLICY = pretrained_names()[0]
+"""One that comes with the package."""
+
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "new": (("new my_env", "a project in the folder my_env"),),
     "simulate": (
@@ -22,35 +27,35 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "calibrate": (
         (
-            "calibrate runs/ledge-0 --out mine.json",
+            "calibrate runs/first --out mine.json",
             "then: stepladder compare --scenarios mine.json",
         ),
     ),
     "train": (
         ("train", "PPO climbs the stages of a platform game"),
-        ("train hockey-sac --seed 1 --total-steps 1000000", "a preset, changed"),
+        ("train cartpole --seed 1 --total-steps 50000", "a preset, changed"),
         ("train --env my_env:MyEnv --tasks my_env:TASKS", "an env of your own"),
         ("train --seeds 5", "a run per seed, and a table with intervals over them"),
-        ("train --resume runs/ledge-0", "after Ctrl-C, a crash or a kill"),
+        ("train --resume runs/first", "after Ctrl-C, a crash or a kill"),
     ),
     "eval": (
-        ("eval runs/ledge-0 --levels test", "drawn and best actions beside random play"),
-        ("eval --pretrained hockey --episodes 100", "a policy that comes with the package"),
+        ("eval runs/first --levels test", "drawn and best actions beside random play"),
+        (f"eval --pretrained {POLICY} --episodes 100", "a policy that comes with the package"),
     ),
     "doctor": (
         ("doctor my_env:MyEnv --tasks my_env:TASKS", "an env of your own, before an hour is lost"),
-        ("doctor runs/ledge-0", "a run that does not learn"),
+        ("doctor runs/first", "a run that does not learn"),
     ),
     "dashboard": (
         ("dashboard", "all runs in the folder runs"),
-        ("dashboard runs/ledge-0 --port 8700", "one run, at a port of your choice"),
+        ("dashboard runs/first --port 8700", "one run, at a port of your choice"),
     ),
-    "explain": (("explain runs/ledge-0 --top 5", "why each stage and task stands where it does"),),
-    "report": (("report runs/ledge-0 runs/ledge-1", "two runs in the same plots"),),
+    "explain": (("explain runs/first --top 5", "why each stage and task stands where it does"),),
+    "report": (("report runs/first runs/second", "two runs in the same plots"),),
     "tune": (("tune CartPole-v1", "how many envs and workers are fastest here"),),
     "watch": (
-        ("watch --pretrained hockey", "a trained policy, in a window"),
-        ("watch runs/ledge-0 --out film.gif", "what a run has learnt, as a film"),
+        (f"watch --pretrained {POLICY}", "a trained policy, in a window"),
+        ("watch runs/first --out film.gif", "what a run has learnt, as a film"),
     ),
     "completion": (("completion bash", "the script for bash"),),
 }
