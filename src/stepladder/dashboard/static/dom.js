@@ -25,6 +25,19 @@ export function debounced(change, delay) {
   };
 }
 
+// Watches figures with the name of a metric, and draws what is old as soon as it is nearly in sight.
+// `find` gives the entry of a name, which notes `isSeen` and has `isOld` until it is drawn.
+export function drawnWhenSeen(find, draw) {
+  return new IntersectionObserver((figures) => {
+    for (const { target, isIntersecting } of figures) {
+      const entry = find(target.dataset.metric);
+      if (!entry) continue;
+      entry.isSeen = isIntersecting;
+      if (isIntersecting && entry.isOld) draw(entry);
+    }
+  }, { rootMargin: "200px" });
+}
+
 // A row of buttons of which one is pressed: [[value, text], ...].
 export function choice(name, options, current, onChoose) {
   const buttons = options.map(([value, text]) =>

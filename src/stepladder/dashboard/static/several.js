@@ -3,7 +3,7 @@ import { Axis, X_CHOICES } from "./axis.js";
 import { Group, lineChart } from "./charts.js";
 import { runColour, runDash, shade } from "./colours.js";
 import { lines } from "./curves.js";
-import { choice, debounced, h } from "./dom.js";
+import { choice, debounced, drawnWhenSeen, h } from "./dom.js";
 import { share } from "./numbers.js";
 import { onSetting, set, settings } from "./settings.js";
 import { link, problem } from "./shell.js";
@@ -94,14 +94,7 @@ async function show(main, params) {
   let isOpen = false;
   main.append(h("h1", {}, title), legend, tools, h("p", {}, search), grid, all, await differences(runs));
 
-  const watcher = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      const entry = figures.get(target.dataset.metric);
-      if (!entry) continue;
-      entry.isSeen = isIntersecting;
-      if (isIntersecting && entry.isOld) draw(entry);
-    }
-  }, { rootMargin: "200px" });
+  const watcher = drawnWhenSeen((name) => figures.get(name), (entry) => draw(entry));
 
   async function draw(entry) {
     entry.isOld = false;

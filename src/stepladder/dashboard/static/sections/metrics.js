@@ -2,7 +2,7 @@
 import { lineChart } from "../charts.js";
 import { runColour } from "../colours.js";
 import { lines } from "../curves.js";
-import { debounced, h } from "../dom.js";
+import { debounced, drawnWhenSeen, h } from "../dom.js";
 import { format } from "../numbers.js";
 import { settings } from "../settings.js";
 
@@ -21,14 +21,7 @@ export function metrics(context) {
   const shown = new Map();
   let isOpen = false;
 
-  const watcher = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      const entry = shown.get(target.dataset.metric);
-      if (!entry) continue;
-      entry.isSeen = isIntersecting;
-      if (isIntersecting && entry.isOld) draw(entry);
-    }
-  }, { rootMargin: "200px" });
+  const watcher = drawnWhenSeen((name) => shown.get(name), (entry) => draw(entry));
 
   async function draw(entry) {
     entry.isOld = false;
