@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-import scipy
 
 from stepladder.errors import ConfigError
 from stepladder.stats.interval import mean_interval, student_quantile, wilson_lower
