@@ -114,9 +114,10 @@ def calibrate(
 
     Raises:
         RunError: A run cannot be read, or lacks something.
-        ConfigError: There is no run, or goal or target do not fit.
+        ConfigError: There is no run, or one twice, or goal or target do not fit.
     """
     require_integer("seed", seed, 0)
+    _require_different(runs)
     read = [one if isinstance(one, Practice) else read_practice(one) for one in runs]
     if not read:
         raise ConfigError("there is no run to calibrate on. Name the folder of one, or of several.")
@@ -151,6 +152,17 @@ def calibrate(
         uncertainty=uncertainty(practices, fitted),
         notes=tuple(dict.fromkeys(f"{one.name}: {note}" for one in read for note in one.notes)),
     )
+
+
+def _require_different(runs: Sequence[str | os.PathLike[str] | Practice]) -> None:
+    """Raise `ConfigError` if a folder is named twice: its episodes would count twice."""
+    folders = [os.path.realpath(one) for one in runs if not isinstance(one, Practice)]
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise ConfigError(
+                f"{folder} is named {folders.count(folder)} times, so that its episodes would "
+                "count as often. Name every run once."
+            )
 
 
 def _in_order(practices: list[Practice]) -> list[Practice]:
