@@ -65,15 +65,20 @@ def make_curriculum() -> Staged:
     return Staged(tasks, stages=tuple(GOALS), threshold=0.9, window_episodes=100, early=None)
 
 
+def flatten(env: Any, spaces: Any, device: Any) -> FlattenObservations:
+    """Turn the number of a field into one input per field."""
+    return FlattenObservations()
+
+
 def config_of(num_env_runners: int, seed: int, with_curriculum: bool) -> Any:
     """Return the config of PPO, as in RLlib's example."""
+    config: Any = PPOConfig()
     config = (
-        PPOConfig()
-        .environment(LakeWithGoals, env_config={} if with_curriculum else {"goals": ["far"]})
+        config.environment(LakeWithGoals, env_config={} if with_curriculum else {"goals": ["far"]})
         .env_runners(
             num_env_runners=num_env_runners,
             num_envs_per_env_runner=5,
-            env_to_module_connector=lambda env, spaces, device: FlattenObservations(),
+            env_to_module_connector=flatten,
         )
         .training(num_epochs=6, vf_loss_coeff=0.01, lr=0.0002)
         .rl_module(model_config=DefaultModelConfig(vf_share_layers=True))
@@ -90,7 +95,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--iterations", type=int, default=100, help="stop after so many")
     arguments = parser.parse_args()
-    ray.init(include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    ray.init(include_dashboard=False, log_to_driver=False)
     config = config_of(arguments.num_env_runners, arguments.seed, not arguments.without)
     algorithm, began = config.build_algo(), time.monotonic()
     num_steps, is_solved = 0, False
