@@ -65,7 +65,7 @@ def make_curriculum() -> Staged:
     return Staged(tasks, stages=tuple(GOALS), threshold=0.9, window_episodes=100, early=None)
 
 
-def flatten(env: Any, spaces: Any, device: Any) -> FlattenObservations:
+def flatten(env: Any, spaces: Any, device: Any) -> Any:
     """Turn the number of a field into one input per field."""
     return FlattenObservations()
 
