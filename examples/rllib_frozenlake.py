@@ -2,8 +2,7 @@
 
 RLlib's own example of a curriculum changes the map of all env runners once per iteration, by hand.
 Here the map is a task: every env of every env runner draws one at each reset from one `Staged`
-curriculum, so it advances, mixes in earlier goals and goes back by itself, and a checkpoint holds
-it. Lake, limit of 16 steps, network and settings of PPO are those of that example.
+curriculum, so it advances and goes back by itself, and a checkpoint holds it. Lake, limit of 16 steps, network and settings of PPO are those of that example.
 
 Run it with ``python examples/rllib_frozenlake.py``; ``--without`` trains on the far goal alone. It
 starts a Ray cluster on this machine, and needs the extra ``rllib``.
@@ -62,7 +61,16 @@ def lake(goal: str) -> list[str]:
 def make_curriculum() -> Staged:
     """Make the curriculum, in the host actor: a stage per goal."""
     tasks = [Task(goal, goal, {"goal": goal}) for goal in GOALS]
-    return Staged(tasks, stages=tuple(GOALS), threshold=0.9, window_episodes=100, early=None)
+    # No mixing: the agent does not see where the goal is, so that an earlier goal contradicts.
+    return Staged(
+        tasks,
+        stages=tuple(GOALS),
+        threshold=0.9,
+        window_episodes=100,
+        early=None,
+        trend=None,
+        mixing=None,
+    )
 
 
 def flatten(env: Any, spaces: Any, device: Any) -> Any:

@@ -233,6 +233,12 @@ class RayChannel:
         with self._lock:
             return len(self._agents)
 
+    @property
+    def nodes(self) -> list[str]:
+        """Ray's ids of the machines that have an agent, in the order in which they joined."""
+        with self._lock:
+            return list(self._agents)
+
     def collect(self) -> int:
         """Observe everything reported before this call, and bring the plan to all machines.
 
