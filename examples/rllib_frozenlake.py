@@ -2,7 +2,8 @@
 
 RLlib's own example of a curriculum changes the map of all env runners once per iteration, by hand.
 Here the map is a task: every env of every env runner draws one at each reset from one `Staged`
-curriculum, so it advances and goes back by itself, and a checkpoint holds it. Lake, limit of 16 steps, network and settings of PPO are those of that example.
+curriculum, so it advances and goes back by itself, and a checkpoint holds it. Lake, limit of 16
+steps, network and settings of PPO are those of that example.
 
 Run it with ``python examples/rllib_frozenlake.py``; ``--without`` trains on the far goal alone. It
 starts a Ray cluster on this machine, and needs the extra ``rllib``.
