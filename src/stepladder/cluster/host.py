@@ -93,6 +93,7 @@ class ClusterHost(Host):
         records, numbers = records[order], np.ascontiguousarray(numbers[order])
         stops = [*(np.flatnonzero(records["outcome"] == UNBUILDABLE) + 1).tolist(), len(records)]
         repeats, start = np.zeros(1, dtype=np.int64), 0
+        rows = np.unique(envs)
         for stop in stops:
             while start < stop:
                 start, gap = outbox.put(
@@ -104,15 +105,15 @@ class ClusterHost(Host):
                         "predecessors. Start the channel again from its last snapshot."
                     )
                 if start < stop:
-                    self.collect()
+                    self.collect(rows=rows)
             if stop and records["outcome"][stop - 1] == UNBUILDABLE:
                 text = texts.get(int(order[stop - 1]), LOST_REASON).encode()
                 env, number = int(records["env_index"][stop - 1]), int(numbers[stop - 1])
                 room = self.mails.messages[env, number % mailbox.CAPACITY]
                 room[:] = 0
                 room[: len(text)] = np.frombuffer(text, dtype=np.uint8)[: len(room)]
-        self.collect()
-        self._settle(np.unique(envs))
+        self.collect(rows=rows)
+        self._settle(rows)
         return int(repeats[0])
 
     def _spread_restored(self) -> None:
