@@ -154,7 +154,7 @@ class PlanOwner(ABC, Targeted):
         """Raise `BuildError` if the method cannot do without a slot that was just taken out."""
 
     def _expect_envs(self, num_envs: int) -> None:
-        """Take the number of envs, before the first one reports."""
+        """Take the number of envs, before the first one reports and whenever it changes."""
 
     def _can_replace(self) -> bool:
         """Whether a slot can get another task at all."""
@@ -219,6 +219,10 @@ class PlanOwner(ABC, Targeted):
             )
         self._channel = channel
         self._expect_envs(getattr(channel, "num_envs", 0))
+
+    def expect_envs(self, num_envs: int) -> None:
+        """Take the number of envs, where it changes; called by a channel that has claimed this."""
+        self._expect_envs(num_envs)
 
     def release(self, channel: object) -> None:
         """Undo `claim`."""

@@ -91,9 +91,8 @@ class Mailboxes:
         """Copy each mailbox as it was at one moment, though its client may be playing."""
         copies = Mailboxes(self.words.copy(), self.dials.shape[1])
         counted = ["posted", "started", "aborted"]
-        for index in range(len(self.words)):
-            while not np.array_equal(copies.heads[counted][index], self.heads[counted][index]):
-                copies.words[index] = self.words[index]
+        while (differ := copies.heads[counted] != self.heads[counted]).any():
+            copies.words[differ] = self.words[differ]
         return copies
 
     def without_empty_rings(self) -> Words:
