@@ -149,6 +149,7 @@ bench: $(STAMPS)/test  ## The figures behind docs/benchmarks.md, quick version
 	$(BIN)/python benchmarks/agents_gradients.py --quick --num-envs 8
 	$(BIN)/python benchmarks/ledge_curricula.py --quick
 	$(BIN)/python benchmarks/pooling.py --quick
+	$(BIN)/python benchmarks/bars.py --quick
 	$(BIN)/python benchmarks/prediction.py --quick
 
 clean:  ## Remove virtual environments, caches and what was built

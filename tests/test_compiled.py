@@ -141,6 +141,34 @@ def results(folder: Path, calls: str = CALLS) -> list[tuple[int, ...]]:
     return [tuple(map(int, line.split())) for line in child.stdout.splitlines()]
 
 
+MULTIPLIES = """
+import sys
+import numba
+import numpy as np
+from stepladder.compiled import compiled
+
+@compiled
+def first(array):
+    return array[0]
+
+@numba.njit
+def product(one, other):
+    return np.dot(one, other)
+
+print(first(np.ones(2)), "scipy.linalg" in sys.modules, product(np.ones(2), np.full(2, 3.0)))
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(100)
+def test_linear_algebra_is_loaded_for_the_kernels_that_need_it_alone() -> None:
+    pytest.importorskip("scipy")
+    child = subprocess.run(
+        [sys.executable, "-c", MULTIPLIES], capture_output=True, text=True, timeout=80, check=True
+    )
+    assert child.stdout.split() == ["1.0", "False", "6.0"], child.stderr
+
+
 @pytest.mark.processes
 @pytest.mark.timeout(100)
 def test_a_cached_kernel_is_compiled_again_when_a_module_it_imports_changes(tmp_path: Path) -> None:

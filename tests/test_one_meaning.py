@@ -3,19 +3,25 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import stepladder
 
 SOURCE = Path(stepladder.__file__).parent
-TREES = {
-    ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"):
-    ast.parse(path.read_text())
-    for path in sorted(SOURCE.rglob("*.py"))
-}  # fmt: skip
-
 ONE_PER_METHOD = {"Constants", "Method", "Settings", "State"}
 """Every curriculum has one of each, which its kernels take; their modules import no other's."""
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return the syntax tree of every module, by its name."""
+    return {
+        ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): ast.parse(path.read_text())
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
 
 
 def top_level(tree: ast.Module) -> Iterator[ast.stmt]:
@@ -38,7 +44,7 @@ def assigned(node: ast.stmt) -> Iterator[str]:
 def imported() -> set[tuple[str, str]]:
     """Return the module and the name of everything that one module takes from another."""
     found = set()
-    for tree in TREES.values():
+    for tree in trees().values():
         modules = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
@@ -61,7 +67,7 @@ def repeated(homes: dict[str, set[str]], allowed: set[str]) -> dict[str, list[st
 
 def test_no_public_class_name_has_two_meanings():
     homes = defaultdict(set)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in top_level(tree):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].add(module)
@@ -71,7 +77,7 @@ def test_no_public_class_name_has_two_meanings():
 
 def test_no_constant_that_other_modules_import_has_two_meanings():
     homes = defaultdict(set)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in top_level(tree):
             for name in assigned(node):
                 homes[name].add(module)

@@ -13,6 +13,8 @@ nor anything heavier.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from stepladder.lazy import lazy_names
+
 if TYPE_CHECKING:
     from stepladder import errors
     from stepladder.curricula import (
@@ -39,31 +41,27 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
-    name: home
-    for home, names in {
-        "stepladder.curricula": (
-            "Auto Curriculum Frontier Learnability LearningProgress LevelReplay Phase Phased "
-            "Record Snapshot Stage Staged Uniform"
-        ),
-        "stepladder.diagnosis": "doctor",
-        "stepladder.envs": "CurriculumEnv CurriculumVectorEnv make_vec",
-        "stepladder.simulator": "compare simulate",
-        "stepladder.tasks": "FolderSource ListSource ParameterSource Task UnionSource",
-        "stepladder.training": "LoopRun TrainedPolicy load_policy run train",
-    }.items()
-    for name in names.split()
+    "stepladder.curricula": (
+        "Auto Curriculum Frontier Learnability LearningProgress LevelReplay Phase Phased "
+        "Record Snapshot Stage Staged Uniform"
+    ),
+    "stepladder.diagnosis": "doctor",
+    "stepladder.envs": "CurriculumEnv CurriculumVectorEnv make_vec",
+    "stepladder.simulator": "compare simulate",
+    "stepladder.tasks": "FolderSource ListSource ParameterSource Task UnionSource",
+    "stepladder.training": "LoopRun TrainedPolicy load_policy run train",
 }
-"""Module of each public name."""
+"""Public names by the package that has them."""
 
-__all__ = sorted([*_HOMES, "errors"])  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = sorted(  # pyright: ignore[reportUnsupportedDunderAll]
+    ["errors", *(name for names in _HOMES.values() for name in names.split())]
+)
+
+_get, _ = lazy_names(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name == "errors":
-        return import_module("stepladder.errors")
-    raise AttributeError(f"module 'stepladder' has no attribute {name!r}")
+    return import_module("stepladder.errors") if name == "errors" else _get(name)
 
 
 def __dir__() -> list[str]:

@@ -19,6 +19,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -30,6 +31,7 @@ from llvmlite.binding import ffi
 from numba.core import cgutils, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
+from numba.np import linalg
 from numba.np.arrayobj import make_array
 
 from stepladder.forking import hold_during_forks
@@ -64,6 +66,29 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # around them: these wait without a limit.
 hold_during_forks(global_compiler_lock._lock)
 hold_during_forks(ffi.lib._lock._lock)
+
+
+def _postpone_blas() -> None:
+    """Let numba load SciPy's BLAS when a kernel multiplies matrices, and not with any kernel.
+
+    It takes a fifth of the time in which a worker starts. numba only wants to know whether there is
+    one; kernels that need it load it themselves.
+    """
+
+    def find_blas() -> None:
+        if find_spec("scipy") is None:
+            raise ImportError
+
+    load_blas = linalg.ensure_blas
+    linalg.ensure_blas = find_blas
+    try:
+        import numba.np.arraymath  # noqa: F401  # asks while it is imported
+    finally:
+        linalg.ensure_blas = load_blas
+
+
+if hasattr(linalg, "ensure_blas"):
+    _postpone_blas()
 
 
 def compiled(function: Function) -> Function:

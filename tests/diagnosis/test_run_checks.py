@@ -11,6 +11,7 @@ import pytest
 from diagnosis.examined import told
 from stepladder import doctor
 from stepladder.curricula import StagedConfig
+from stepladder.diagnosis.checks.learning import Block, dropped
 from stepladder.runs import Run
 from stepladder.training.config import TrainingConfig
 
@@ -190,3 +191,20 @@ def test_a_run_is_only_read(tmp_path: Path) -> None:
     before = [path.read_bytes() for path in files]
     assert doctor(folder).kind == "run"
     assert [path.read_bytes() for path in files] == before
+
+
+def test_the_best_of_many_parts_is_not_taken_for_a_fall() -> None:
+    rng = np.random.default_rng(0)
+    num_told = 0
+    for _ in range(1_000):
+        rates = rng.binomial(60, 0.5, 20) / 60
+        parts = [Block(float(step), float(rate), 60.0) for step, rate in enumerate(rates)]
+        num_told += dropped(parts) is not None
+    # Three standard deviations would tell of thirty.
+    assert num_told <= 2
+    assert dropped([*(Block(0.0, 0.9, 60.0) for _ in range(19)), Block(20.0, 0.5, 60.0)])
+
+
+def test_a_label_that_keeps_most_of_its_success_is_a_warning(tmp_path: Path) -> None:
+    curves = {"a": falls_to(0.55), "b": learned, "c": learned}
+    assert found(make_run(tmp_path / "run", None, curves)) == {"warning": {"forgot"}}

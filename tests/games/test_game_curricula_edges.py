@@ -225,7 +225,7 @@ def test_once_every_task_is_known_no_step_leaves_compiled_code(
     vec = batch(game, curriculum, 16, autoreset_mode=mode)
     vec.reset(seed=0)
     base: Any = vec.unwrapped
-    while (base.link.known < 0).any():
+    while (base.link.arrays()["known"] < 0).any():
         play(vec, 20)
 
     def never(*_: Any, **__: Any) -> None:
@@ -300,7 +300,7 @@ def test_a_large_pool_takes_no_memory_before_it_is_played() -> None:
     vec = batch("ledge", Uniform(LedgeLevels(per_stage=20_000), seed=0), 4)
     vec.reset(seed=0)
     play(vec, 5)
-    assert (vec.unwrapped.link.known >= 0).sum() <= 8  # type: ignore[attr-defined]
+    assert (vec.unwrapped.link.arrays()["known"] >= 0).sum() <= 8  # type: ignore[attr-defined]
     vec.close()
 
 

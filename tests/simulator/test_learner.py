@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from simulator.plain_learner import PlainEpochwise, PlainPrerequisite
 from stepladder.curricula import Snapshot
@@ -320,7 +320,7 @@ def test_the_error_of_a_play_is_normal_around_the_skill():
         1, noise=Noise(reward="skill", sample_noise_std=0.2), start={0: 0.95}
     )
     rewards = np.array([simulator.play(0, seed).reward for seed in range(5000)])
-    assert stats.kstest((rewards - 0.95) / 0.2, "norm").pvalue > 1e-3
+    assert scipy.stats.kstest((rewards - 0.95) / 0.2, "norm").pvalue > 1e-3
     # Nothing is cut off at 1.
     assert rewards.max() > 1.3
 
@@ -334,7 +334,7 @@ def test_the_error_of_a_task_is_fixed_by_the_seed():
 
     assert np.array_equal(errors(5), errors(5))
     assert not np.array_equal(errors(5), errors(6))
-    assert stats.kstest(errors(5) / 0.3, "norm").pvalue > 1e-3
+    assert scipy.stats.kstest(errors(5) / 0.3, "norm").pvalue > 1e-3
     simulator = TaskDependencySimulator(200, noise=noise, seed=5)
     simulator.learn([3] * 10)
     simulator.reset()

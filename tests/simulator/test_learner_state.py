@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from curricula.fake_learner import differences
 from stepladder.compiled import compiled
@@ -30,7 +30,7 @@ def test_the_numbers_of_neighbouring_seeds_are_even_and_unrelated(number: int):
     found = chances(12345, 20_000, number)
     assert found.min() >= 0.0
     assert found.max() < 1.0
-    assert stats.kstest(found, "uniform").pvalue > 1e-3
+    assert scipy.stats.kstest(found, "uniform").pvalue > 1e-3
     assert abs(np.corrcoef(found[:-1], found[1:])[0, 1]) < 4 / math.sqrt(20_000)
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +12,12 @@ from stepladder.errors import RecordError
 from stepladder.stats import coefficient_of_variation, entropy_normalized, gini, max_min_ratio
 
 ALL = (gini, entropy_normalized, coefficient_of_variation, max_min_ratio)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded_before_any_example_is_timed():
+    import scipy.stats  # noqa: F401
+
 
 counts = st.lists(st.integers(0, 1000), min_size=2, max_size=30).filter(any)
 

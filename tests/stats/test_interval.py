@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from stepladder.errors import ConfigError
 from stepladder.stats.interval import mean_interval, student_quantile, wilson_lower
@@ -65,14 +65,14 @@ def test_students_quantile_at_95_percent():
     for degrees in range(1, 201):
         # Exact with one and two degrees, then an expansion whose error falls with the degrees.
         error = 1e-12 if degrees <= 2 else 0.0013 if degrees < 5 else 0.0002
-        expected = stats.t.ppf(0.975, degrees)
+        expected = scipy.stats.t.ppf(0.975, degrees)
         assert student_quantile(0.975, degrees) == pytest.approx(expected, rel=error), degrees
 
 
 @pytest.mark.parametrize("share", [0.6, 0.75, 0.9, 0.95, 0.99, 0.995])
 def test_students_quantile_at_other_shares(share: float):
     for degrees in (1, 2, 3, 4, 5, 10, 31, 127):
-        expected = stats.t.ppf(share, degrees)
+        expected = scipy.stats.t.ppf(share, degrees)
         assert student_quantile(share, degrees) == pytest.approx(expected, rel=0.008)
 
 
@@ -91,7 +91,7 @@ def test_the_interval_of_a_mean_is_scipys(values: list[float], level: float):
     mean, low, high = mean_interval(values, level)
     spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
     assert mean == pytest.approx(np.mean(values), abs=1e-6)
-    half = stats.t.ppf(0.5 + level / 2, len(values) - 1) * spread
+    half = scipy.stats.t.ppf(0.5 + level / 2, len(values) - 1) * spread
     assert high - mean == pytest.approx(half, rel=0.009, abs=1e-6)
     assert mean - low == pytest.approx(half, rel=0.009, abs=1e-6)
 

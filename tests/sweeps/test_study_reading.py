@@ -8,6 +8,7 @@ from stepladder.errors import RunError
 from stepladder.simulator.swept import SweepConfig
 from stepladder.sweeps import parse_choice, sweep
 from stepladder.sweeps.reading import (
+    CORRELATION,
     PED_ANOVA,
     ReadTrial,
     correlations,
@@ -17,10 +18,10 @@ from stepladder.sweeps.reading import (
 CONFIG = SweepConfig(scenario="chain-3", num_seeds=1, budget=600)
 
 
-def _sweep(folder: Path) -> Path:
+def _sweep(folder: Path, probing: str = "0.02,0.1,0.3,0.9") -> Path:
     fields = CONFIG.fields()
     grid = [
-        parse_choice("probing=0.02,0.1,0.3,0.9", fields),
+        parse_choice(f"probing={probing}", fields),
         parse_choice("pooled=true,false", fields),
     ]
     sweep(CONFIG, grid, folder=folder, jobs=1)
@@ -43,7 +44,16 @@ def test_a_sweep_is_read_as_it_was_saved_and_left_alone(tmp_path: Path):
     assert (first.state, first.params) == ("complete", {"probing": 0.02, "pooled": True})
     assert first.cost == first.result["cost"]
     assert sum(found.importance.values()) == pytest.approx(1.0)
+    # The best tenth of eight trials would be one.
+    assert found.measure == CORRELATION
+
+
+def test_the_best_tenth_is_compared_from_forty_trials_on(tmp_path: Path):
+    probing = ",".join(f"{0.02 * k:.2f}" for k in range(1, 21))
+    found = read_sweep(_sweep(tmp_path / "sweep", probing))
+    assert len(found.trials) == 40
     assert found.measure == PED_ANOVA
+    assert sum(found.importance.values()) == pytest.approx(1.0)
 
 
 def test_without_a_better_measure_ranks_are_correlated():

@@ -113,7 +113,7 @@ def test_a_finished_sweep_plays_nothing_again(
 ) -> None:
     first = sweep(SMALL, [PROBING], folder=tmp_path)
     told: list[object] = []
-    monkeypatch.setattr(swept, "start_cell", lambda *a, **k: told.append(a))
+    monkeypatch.setattr(swept.Contest, "start", lambda *a: told.append(a))
     again = sweep(SMALL, [PROBING], folder=tmp_path, on_trial=lambda *entry: told.append(entry))
     assert told == []
     assert again.num_resumed == 3

@@ -5,8 +5,9 @@ runs. One folder per agent; `replay` is shared by those that learn from stored t
 are imported when first used: most of them load torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from stepladder.lazy import lazy_names
 
 if TYPE_CHECKING:
     from stepladder.agents.base import Agent, AgentState, VectorStep, make_agent
@@ -20,25 +21,6 @@ if TYPE_CHECKING:
     from stepladder.agents.sac.config import SACConfig
     from stepladder.agents.sac.sac import SAC
     from stepladder.agents.vision.config import VisionConfig
-
-_HOMES = {
-    "Agent": "base",
-    "AgentConfig": "config",
-    "AgentState": "base",
-    "DDDQN": "dddqn.dddqn",
-    "DDDQNConfig": "dddqn.config",
-    "PPO": "ppo.ppo",
-    "PPOConfig": "ppo.config",
-    "Player": "player",
-    "Policy": "policy",
-    "SAC": "sac.sac",
-    "SACConfig": "sac.config",
-    "VectorStep": "base",
-    "VisionConfig": "vision.config",
-    "make_agent": "base",
-    "make_player": "player",
-    "register_agent": "config",
-}
 
 __all__ = [
     "DDDQN",
@@ -59,12 +41,19 @@ __all__ = [
     "register_agent",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"stepladder.agents.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'stepladder.agents' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "stepladder.agents.base": "Agent AgentState VectorStep make_agent",
+        "stepladder.agents.config": "AgentConfig register_agent",
+        "stepladder.agents.dddqn.config": "DDDQNConfig",
+        "stepladder.agents.dddqn.dddqn": "DDDQN",
+        "stepladder.agents.player": "Player make_player",
+        "stepladder.agents.policy": "Policy",
+        "stepladder.agents.ppo.config": "PPOConfig",
+        "stepladder.agents.ppo.ppo": "PPO",
+        "stepladder.agents.sac.config": "SACConfig",
+        "stepladder.agents.sac.sac": "SAC",
+        "stepladder.agents.vision.config": "VisionConfig",
+    },
+)

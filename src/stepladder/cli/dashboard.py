@@ -15,8 +15,8 @@ from stepladder.configs.checks import Within
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
 
-RUNS = Path("runs")
-"""Where runs are looked for unless folders are named."""
+USUAL = (Path("runs"), Path("sweeps"))
+"""Where runs and sweeps are looked for unless folders are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class DashboardArguments(Config):
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]] = ()
-    """Folders of runs, or folders that hold runs; by default the folder runs."""
+    """Folders of runs or sweeps, or folders that hold such; by default runs and sweeps."""
 
     port: Annotated[int, Within(1, 65535)] | None = None
     """The port of the page; by default one that is free."""
@@ -41,13 +41,12 @@ class DashboardArguments(Config):
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(DashboardArguments, argv, "dashboard")
-    if not arguments.runs and not RUNS.is_dir():
+    folders = arguments.runs or tuple(folder for folder in USUAL if folder.is_dir())
+    if not folders:
         raise ConfigError(
             "there is no folder runs here. Name folders of runs, or begin one: stepladder train"
         )
-    server = needing_server().DashboardServer(
-        arguments.runs or (RUNS,), arguments.host, arguments.port
-    )
+    server = needing_server().DashboardServer(folders, arguments.host, arguments.port)
     console.say(f"dashboard: {server.address}   (Ctrl-C ends it)")
     with contextlib.suppress(KeyboardInterrupt):
         server.serve()

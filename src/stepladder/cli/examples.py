@@ -47,7 +47,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("doctor runs/first", "a run that does not learn"),
     ),
     "dashboard": (
-        ("dashboard", "all runs in the folder runs"),
+        ("dashboard", "all runs in the folder runs, and sweeps in the folder sweeps"),
         ("dashboard runs/first --port 8700", "one run, at a port of your choice"),
     ),
     "explain": (("explain runs/first --top 5", "why each stage and task stands where it does"),),

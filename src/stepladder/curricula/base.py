@@ -71,11 +71,14 @@ class Curriculum(Turnover):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "Config" in vars(cls) and cls.Config is not CurriculumConfig:
-            known: Any = vars(cls.Config).get("curriculum_class")
-            # A class that is defined again, as in a notebook, replaces itself; no other does.
-            if known is None or known.__qualname__ == cls.__qualname__:
-                cls.Config.curriculum_class = cls
+        if "Config" not in vars(cls) or cls.Config is CurriculumConfig:
+            return
+        own = vars(cls.Config)
+        known: Any = own.get("curriculum_class")
+        # A class that is defined again, as in a notebook, replaces itself; no other does.
+        is_its_method = own.get("method_module", cls.__module__) == cls.__module__
+        if is_its_method and (known is None or known.__qualname__ == cls.__qualname__):
+            cls.Config.curriculum_class = cls
 
     def __init__(
         self,

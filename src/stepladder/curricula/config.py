@@ -8,6 +8,7 @@ reads and writes it. It has a name (`kind`) under which the registry finds it, b
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from stepladder.configs.checks import Name, UnitInterval, Within, each_once, require
@@ -71,6 +72,9 @@ class CurriculumConfig(Config):
     curriculum_class: ClassVar[Any] = None
     """The class that names this one as its `Config`; set when that class is defined."""
 
+    method_module: ClassVar[str] = ""
+    """Module of that class, if it is not imported with this one but when a curriculum is made."""
+
     exploration: UnitInterval = 0.0
     """Share of draws spread evenly over all tasks, whatever the method thinks, in [0, 1]."""
 
@@ -125,6 +129,8 @@ class CurriculumConfig(Config):
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Curriculum":
         """Build the curriculum that this config describes."""
+        if self.curriculum_class is None and self.method_module:
+            import_module(self.method_module)
         if self.curriculum_class is None:
             raise ConfigError(
                 f"no curriculum that was imported has Config = {type(self).__name__}. Import the "

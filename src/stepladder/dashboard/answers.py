@@ -59,6 +59,7 @@ OF_ALL: Mapping[str, Callable[[RunIndex, AskedWords], Any]] = {
     "play": playing.play,
     "playground": playing.playground,
     "played": playing.played,
+    "played-seeds": playing.played_seeds,
     "sweep": sweeps.sweep,
     "sweeps": sweeps.sweeps,
 }

@@ -5,7 +5,7 @@ this index and never by a path, so no request can leave the folders.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,11 @@ class RunIndex:
         self.rows: dict[str, tuple[Stamp, dict[str, Any]]] = {}
         """Rows of the overview that hold as long as their runs do not change."""
         self.scan()
+
+    @property
+    def found(self) -> Mapping[str, Path]:
+        """The folders of runs by name, as of the last scan."""
+        return self._found
 
     def scan(self) -> dict[str, Path]:
         """Look for runs again; return their folders by name."""

@@ -4,10 +4,10 @@ Importing this makes ``stepladder/Hockey-v0`` and ``stepladder/Ledge-v0`` known 
 games themselves are loaded when first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stepladder.games.registry import register_built_in
+from stepladder.lazy import lazy_names
 
 if TYPE_CHECKING:
     from stepladder.games.game import Game, Symmetry
@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from stepladder.games.ledge.vector_env import LedgeVectorEnv
     from stepladder.games.programme import Fixture, Programme
     from stepladder.games.registry import register_game
-
-_HOMES = {
-    "Fixture": "stepladder.games.programme",
-    "Game": "stepladder.games.game",
-    "HockeyEnv": "stepladder.games.hockey.env",
-    "HockeyVectorEnv": "stepladder.games.hockey.vector_env",
-    "LedgeEnv": "stepladder.games.ledge.env",
-    "LedgeVectorEnv": "stepladder.games.ledge.vector_env",
-    "Level": "stepladder.games.ledge.level",
-    "Programme": "stepladder.games.programme",
-    "Symmetry": "stepladder.games.game",
-    "register_game": "stepladder.games.registry",
-}
 
 __all__ = [
     "Fixture",
@@ -47,12 +34,16 @@ __all__ = [
 
 register_built_in()
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'stepladder.games' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "stepladder.games.registry": "register_game",
+        "stepladder.games.game": "Game Symmetry",
+        "stepladder.games.hockey.env": "HockeyEnv",
+        "stepladder.games.hockey.vector_env": "HockeyVectorEnv",
+        "stepladder.games.ledge.env": "LedgeEnv",
+        "stepladder.games.ledge.level": "Level",
+        "stepladder.games.ledge.vector_env": "LedgeVectorEnv",
+        "stepladder.games.programme": "Fixture Programme",
+    },
+)

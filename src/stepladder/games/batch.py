@@ -1,8 +1,9 @@
 """The vector env of a game: all envs stepped in one compiled call.
 
 Above the kernels of a game and below the user, Gymnasium and `envs`. Holds the arrays, checks and
-hands over actions, returns observations, and renders. Tasks are drawn and results reported inside
-the kernels (`episodes`); `curriculum_link` does what they cannot, and `outcomes` makes the infos.
+hands over actions, and returns observations. Tasks are drawn and results reported inside the
+kernels (`episodes`); `curriculum_link` does what they cannot, `outcomes` makes the infos, and
+`rendering` shows the games.
 """
 
 import weakref
@@ -29,8 +30,8 @@ from stepladder.games.arguments import (
     tasks_for,
 )
 from stepladder.games.curriculum_link import CurriculumLink
-from stepladder.games.drawing import Picture
 from stepladder.games.episodes import BatchArrays
+from stepladder.games.rendering import Rendering
 from stepladder.games.rows import Buffers, RowAccess
 from stepladder.games.saving import Saving
 from stepladder.games.threads import Team
@@ -39,7 +40,7 @@ from stepladder.sync import Host
 from stepladder.tasks import Task
 
 
-class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
+class GameVectorEnv(RowAccess, Saving, Rendering, VectorEnv[Any, Any, Any]):
     """Steps many games at once.
 
     Args:
@@ -111,19 +112,9 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         """Whether infos are merged into one dict; adapters read `last_infos` instead."""
         self.last_infos: list[tuple[int, dict[str, Any]]] = []
         """With ``merges_infos`` off: the last info of each env that has one."""
-        known = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in known:
-            raise ConfigError(f"render_mode must be None or one of {known}; got {render_mode!r}.")
-        self.render_mode = render_mode
-        self._painter: Any = None
-        self._window: Any = None
+        self._use_render_mode(render_mode)
         self.batch = BatchArrays.zeros(num_envs)
-        if num_threads == "auto":
-            num_threads = max(1, min(usable_cores(), num_envs // self.rows_per_thread))
-        require_integer("num_threads", num_threads, 1)
-        self._team = Team(int(num_threads), num_envs, self.rows_per_chunk)
-        # Gymnasium does not close a vector env that is garbage-collected.
-        weakref.finalize(self, self._team.close)
+        self._team = self._make_team(num_threads)
         self._sent = False
         self.buffers = Buffers(
             self.seen,
@@ -142,6 +133,15 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         self.give_first(task)
         self.use_autoreset_mode(as_autoreset_mode(autoreset_mode))
 
+    def _make_team(self, num_threads: int | Literal["auto"]) -> Team:
+        if num_threads == "auto":
+            num_threads = max(1, min(usable_cores(), self.num_envs // self.rows_per_thread))
+        require_integer("num_threads", num_threads, 1)
+        team = Team(int(num_threads), self.num_envs, self.rows_per_chunk)
+        # Gymnasium does not close a vector env that is garbage-collected.
+        weakref.finalize(self, team.close)
+        return team
+
     # What a game provides.
 
     @abstractmethod
@@ -155,10 +155,6 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
     @abstractmethod
     def _take(self, actions: Any) -> None:
         """Check actions and put them where the kernels read them; refuse all or take all."""
-
-    @abstractmethod
-    def paint(self, env_index: int) -> Picture:
-        """Draw one env."""
 
     seen: Any
     """The memory of the observations, as kernels write it."""
@@ -353,26 +349,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         if batch_index != 0:
             raise ConfigError(f"there is one batch, with index 0; got {batch_index}.")
 
-    # Pictures, copies and the end.
-
-    def render(self) -> tuple[Picture, ...] | None:
-        """Return a picture of every env, or show the first one in a window."""
-        if self.render_mode is None:
-            raise ConfigError(
-                "render was called, but there is no render_mode. Make the env with "
-                "render_mode='rgb_array' or 'human'."
-            )
-        if not self.has_begun:
-            raise EnvError("render was called before reset. Call reset first.")
-        if self.render_mode == "rgb_array":
-            return tuple(self.paint(env_index) for env_index in range(self.num_envs))
-        if self._window is None:
-            # Imported here: only rendering needs the library that draws.
-            from stepladder.games.drawing.window import Window
-
-            self._window = Window(type(self).__name__, fps=self.metadata["render_fps"])
-        self._window.show(self.paint(0))
-        return None
+    # Copies and the end.
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if self.link is not None or self._window is not None:
@@ -394,8 +371,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
     def close_extras(self, **kwargs: Any) -> None:
         """End the threads and close the window."""
         self._team.close()
-        if self._window is not None:
-            self._window.close()
+        self._close_window()
 
     def __enter__(self) -> Self:
         return self

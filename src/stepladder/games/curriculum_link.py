@@ -7,8 +7,6 @@ are drawn, as `envs.CurriculumEnv` does it.
 
 import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +17,7 @@ from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum, nothing_active
 from stepladder.errors import BuildError, ChannelError, StepladderError
 from stepladder.games.episodes import NUM_PLAYED, BatchArrays, note_played, seed_episode
+from stepladder.games.table_filling import Held, TableFiller
 from stepladder.plans.record import Draw
 from stepladder.plans.status import ENDED, NOTHING_ACTIVE, UNPREPARED
 from stepladder.sync import Client, Host
@@ -100,8 +99,7 @@ class CurriculumLink:
         curriculum = host.curriculum
         self._legend = curriculum.legend()
         self._source = curriculum.pool.source
-        num_slots = curriculum.pool.num_slots
-        self.known: Words = np.full(num_slots, -1, dtype=np.int64)
+        self._filler = TableFiller(self._build, curriculum)
         self._names = TaskNames(curriculum)
         self._dials: Floats = np.zeros((host.num_envs, curriculum.plan.num_dials))
         self._clients: dict[int, Client] = {}
@@ -120,7 +118,7 @@ class CurriculumLink:
             "block": self.host.curriculum.plan.block,
             "mails": self.host.mails.words,
             "dials": self._dials,
-            "known": self.known,
+            "known": self._filler.known,
         }
 
     def client(self, env_index: int) -> Client:
@@ -145,36 +143,20 @@ class CurriculumLink:
         return rows
 
     def _fill_table(self, rows: list[int]) -> None:
-        """Put what several envs have drawn into the table, with as many threads as step the envs.
-
-        A level of Ledge takes up to ten milliseconds to make, most of them in kernels, which other
-        threads need not wait for. A task that cannot be built is left to `_prepare`.
-        """
+        """Put what envs have drawn into the table; what cannot be built is left to `_prepare`."""
         num_threads = self.vec.num_threads
-        if len(rows) < 2 or num_threads == 1 or self._legend.has_settings:
+        if num_threads == 1 or self._legend.has_settings:
             return
-        missing: list[tuple[Draw, Task]] = []
-        for slot, draw in {draw.slot: draw for draw in map(self._draw_of, rows)}.items():
-            is_known = self.known[slot] == draw.generation
-            if not is_known and (slot, draw.generation) not in self._unbuildable:
-                with suppress(StepladderError):
-                    missing.append((draw, self._source.get(draw.task_id)))
-        if len(missing) < 2:
-            return
+        draws = {draw.slot: draw for draw in map(self._draw_of, rows)}
+        held = {
+            slot: Held(draw.generation, draw.task_id)
+            for slot, draw in draws.items()
+            if (slot, draw.generation) not in self._unbuildable
+        }
+        self._filler.fill(held, num_threads)
 
-        def build(draw: Draw, task: Task) -> None:
-            self.known[draw.slot] = -1
-            with suppress(StepladderError):
-                self.vec.put(task, self.vec.table, draw.slot)
-                self.known[draw.slot] = draw.generation
-
-        # A new one each time: a pool that lasts would be missing its threads after a fork.
-        pool = ThreadPoolExecutor(min(num_threads, len(missing)))
-        try:
-            for _ in pool.map(build, *zip(*missing, strict=True)):
-                pass
-        finally:
-            pool.shutdown(cancel_futures=True)
+    def _build(self, task: Task, slot: int) -> None:
+        self.vec.put(task, self.vec.table, slot)
 
     def _prepare(self, env_index: int, batch: BatchArrays) -> None:
         """Put the task that an env has drawn where kernels read it; redraw what cannot be built."""
@@ -223,10 +205,7 @@ class CurriculumLink:
             # Settings belong to an episode, so no table holds what this env plays.
             vec.put(self._with_settings(task, draw), vec.playing, env_index)
             return
-        if self.known[slot] != draw.generation:
-            self.known[slot] = -1
-            vec.put(task, vec.table, slot)
-            self.known[slot] = draw.generation
+        self._filler.put(slot, draw.generation, task)
         vec.take_from_table(slot, env_index)
 
     def _with_settings(self, task: Task, draw: Draw) -> Task:

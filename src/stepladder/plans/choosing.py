@@ -30,7 +30,7 @@ def place(block: Words, table: int, slot: int, layer: int) -> tuple[int, int]:
     return layer * own.layer_groups + (place >> LEAF_BITS), place & LEAF_MASK
 
 
-@compiled
+@inlined
 def get_leaf(block: Words, table: int, slot: int, layer: int = 0) -> float:
     """Return one slot's weight."""
     group, leaf = place(block, table, slot, layer)

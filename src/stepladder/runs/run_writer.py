@@ -14,11 +14,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, NoReturn, Self
 
 import numpy.typing as npt
 
+from stepladder.closing import Closing
 from stepladder.curricula.foreign import owners
 from stepladder.errors import RunError
 from stepladder.plans.record import Record
@@ -55,7 +56,7 @@ FORKED = (
 NUM_RECORD_FIELDS = len(Record._fields)
 
 
-class RunWriter:
+class RunWriter(Closing):
     """A run that is being written. Make one with `Run.create` or `Run.resume`.
 
     All methods may be called from any thread. Once something could not be written to the database,
@@ -327,23 +328,19 @@ class RunWriter:
         for text in news:
             warnings.warn(text, RuntimeWarning, stacklevel=2)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self.close()
-            return
+    def fail(self, error: BaseException) -> None:
+        """Close the run as failed, with the reason; a problem with that becomes a note of it."""
         try:
             self.close(f"failed: {reason_of(error)}")
         except RunError as problem:
             # The first error is the one that the caller has to see.
             error.add_note(f"The run could not be closed either: {problem}")
+
+    def _end_block(self, error: BaseException | None) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.fail(error)
 
     def __reduce__(self) -> NoReturn:
         raise RunError(

@@ -142,9 +142,6 @@ def compare(
             name and ``+target``; those that take none are left out.
         on_cell: Called with every cell that is done.
     """
-    for argument, value in (("scenarios", scenarios), ("curricula", curricula)):
-        if isinstance(value, str):
-            raise ConfigError(f"{argument} must be a list of names; got {value!r}. Wrap it.")
     for argument, number, least in (
         ("num_seeds", num_seeds, 1),
         ("seed", seed, 0),
@@ -152,22 +149,10 @@ def compare(
         ("budget", 1 if budget is None else budget, 1),
     ):
         require_integer(argument, number, least)
-    places = [scenario(entry) if isinstance(entry, str) else entry for entry in scenarios]
-    if not places:
-        raise ConfigError("there is no scenario to compare on. Name one, such as chain-10.")
-    if target is not None:
-        places = [place.aimed_at(target) for place in places]
-    own = curricula if isinstance(curricula, Mapping) else {name: name for name in curricula}
-    entries: dict[str, CurriculumChoice] = {UNIFORM: UNIFORM, **own}
+    places = _places(scenarios, target)
     # All configs before the first play: a mistake in the last one costs no time.
-    methods = [
-        {name: place.curriculum_config(entry) for name, entry in entries.items()}
-        for place in places
-    ]
-    if with_target:
-        methods = [
-            _with_target(place, configs) for place, configs in zip(places, methods, strict=True)
-        ]
+    entries = _entries(curricula)
+    methods = [_methods(place, entries, with_target) for place in places]
     seeds = range(seed, seed + num_seeds)
     cells: list[ComparisonCell] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -188,6 +173,39 @@ def compare(
                     on_cell(cell)
             cells.extend(_with_winner(row))
     return Comparison(cells=tuple(cells))
+
+
+def _places(
+    scenarios: Iterable[str | Scenario], target: Mapping[str, float] | None
+) -> list[Scenario]:
+    """Return the scenarios, with the target if there is one."""
+    _refuse_text("scenarios", scenarios)
+    places = [scenario(entry) if isinstance(entry, str) else entry for entry in scenarios]
+    if not places:
+        raise ConfigError("there is no scenario to compare on. Name one, such as chain-10.")
+    return places if target is None else [place.aimed_at(target) for place in places]
+
+
+def _entries(
+    curricula: Iterable[str] | Mapping[str, CurriculumChoice],
+) -> dict[str, CurriculumChoice]:
+    """Return what is compared, by name, with uniform."""
+    _refuse_text("curricula", curricula)
+    own = curricula if isinstance(curricula, Mapping) else {name: name for name in curricula}
+    return {UNIFORM: UNIFORM, **own}
+
+
+def _methods(
+    place: Scenario, entries: Mapping[str, CurriculumChoice], with_target: bool
+) -> dict[str, CurriculumConfig]:
+    """Return the configs of all curricula that are measured on a scenario, by name."""
+    configs = {name: place.curriculum_config(entry) for name, entry in entries.items()}
+    return _with_target(place, configs) if with_target else configs
+
+
+def _refuse_text(argument: str, value: object) -> None:
+    if isinstance(value, str):
+        raise ConfigError(f"{argument} must be a list of names; got {value!r}. Wrap it.")
 
 
 def _with_target(

@@ -18,7 +18,7 @@ from stepladder.arrays import Words
 from stepladder.configs.documents import load_document
 from stepladder.configs.yaml_text import YAML_SUFFIXES
 from stepladder.curricula.config import TaskKnowledge
-from stepladder.errors import ConfigError, nearest
+from stepladder.errors import ConfigError, nearest, shown
 from stepladder.saving.saved_array import MAX_COUNT
 from stepladder.simulator.base import Scenario, Simulator, require_labels
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
@@ -46,6 +46,9 @@ SUITE = (
     "pool-300",
 )
 """The scenarios that every curriculum is judged by."""
+
+GRAPH, KINDS = ("parents", "features"), ("impossible", "noisy", "start", "target")
+"""Keys of a file with a graph: the graph itself, and what its tasks are like."""
 
 MAX_GRAPH_TASKS = 20_000
 """Tasks of a graph; groups of tasks may have `generalising.config.MAX_LEARNER_TASKS`."""
@@ -286,6 +289,21 @@ def _sizes_by_family() -> dict[str, int]:
     return graphs | {family: count for family, (_, count, _) in GENERAL_FAMILIES.items()}
 
 
+def _require_graph(data: dict[str, Any], path: str) -> None:
+    """Raise `ConfigError` if a file is no scenario at all, or has a key that none has."""
+    if "parents" not in data:
+        raise ConfigError(
+            f"{path} must have 'parents', the prerequisites of every task, or 'dynamics', a "
+            f"learner that generalises; it has {shown(sorted(data))}."
+        )
+    for key in data:
+        if key not in (*GRAPH, *KINDS):
+            raise ConfigError(
+                f"{path}: unknown key {shown(key)}; there are {', '.join((*GRAPH, *KINDS))}."
+                f"{nearest(key, (*GRAPH, *KINDS))}"
+            )
+
+
 def _from_file(path: str) -> Scenario:
     """Read a graph, and beside it which tasks are impossible, noisy or known from the start.
 
@@ -296,8 +314,8 @@ def _from_file(path: str) -> Scenario:
         return GeneralScenario.from_json({"name": Path(path).stem, **data}, path)
     kinds: dict[str, Any] = {}
     if isinstance(data, dict):
-        names = ("impossible", "noisy", "start", "target")
-        kinds = {key: data.pop(key) for key in names if key in data}
+        _require_graph(data, path)
+        kinds = {key: data.pop(key) for key in KINDS if key in data}
     graph = TaskGraph.from_json(data, path)
     try:
         made = GraphScenario(

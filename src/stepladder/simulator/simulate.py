@@ -134,13 +134,7 @@ def simulate(
     # Before there is a folder: a mistake leaves nothing behind.
     if config.engine == "compiled":
         require_compiled_form(chosen)
-    if keep_records and (run_folder is None or config.engine == "compiled"):
-        raise ConfigError(
-            "keep_records needs a run folder and an engine that sees every episode. "
-            "Give run_folder, and engine='direct' or 'envs'."
-        )
-    if run_folder is None and loggers:
-        raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
+    _check_kept(config, run_folder, keep_records, loggers)
     made = _Made(config, place, simulator, chosen)
     if run_folder is None:
         return _play(made, None, keep_records, on_epoch)
@@ -156,6 +150,19 @@ def simulate(
     ) as run:
         result = _play(made, run, keep_records, on_epoch)
     return replace(result, run_folder=Path(run_folder))
+
+
+def _check_kept(
+    config: SimulationConfig, run_folder: Path | str | None, keep_records: bool, loggers: Any
+) -> None:
+    """Raise if something is to be kept that this simulation does not have, or has no place for."""
+    if keep_records and (run_folder is None or config.engine == "compiled"):
+        raise ConfigError(
+            "keep_records needs a run folder and an engine that sees every episode. "
+            "Give run_folder, and engine='direct' or 'envs'."
+        )
+    if run_folder is None and loggers:
+        raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from stepladder.configs.problems import Problems
 from stepladder.cores import usable_cores
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.simulator.base import Scenario
-from stepladder.simulator.compare import ComparisonCell, start_cell
+from stepladder.simulator.compare import ComparisonCell, Contest
 from stepladder.simulator.policies import OracleRun
 from stepladder.simulator.scenarios import scenario
 from stepladder.sweeps.objective import OnNews, Start, Wait
@@ -134,8 +134,5 @@ class SweepConfig(Config):
         if key not in oracles:
             oracles[key] = setup.place.oracle(self.seed, setup.num_envs, setup.budget)
         seeds = range(self.seed, self.seed + self.num_seeds)
-        return start_cell(
-            *(setup.place, self.curriculum, setup.config, oracles[key], seeds, threads),
-            budget=setup.budget,
-            num_envs=setup.num_envs,
-        )
+        contest = Contest(setup.place, oracles[key], seeds, setup.budget, setup.num_envs)
+        return contest.start(self.curriculum, setup.config, threads)

@@ -25,6 +25,9 @@ LARGEST_JOURNAL = 200_000_000
 LEAST_TRIALS = 8
 """Trials with a result from which importance is worth telling."""
 
+LEAST_FOR_A_TENTH = 40
+"""Trials with a result from which the best tenth is enough to compare with the others."""
+
 PED_ANOVA = "PED-ANOVA of the best tenth (Watanabe et al. 2023), by Optuna"
 CORRELATION = "absolute rank correlation with the cost, scaled to sum to 1"
 
@@ -120,6 +123,9 @@ def _importance(
     names = sorted({name for trial in played for name in trial.params})
     if len(played) < LEAST_TRIALS or not names:
         return {}, ""
+    if len(played) < LEAST_FOR_A_TENTH:
+        found = correlations(played, names)
+        return found, CORRELATION if found else ""
     try:
         evaluator = optuna.importance.PedAnovaImportanceEvaluator()
         found = optuna.importance.get_param_importances(study, evaluator=evaluator)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from stepladder.configs.codec import fit, fitted, forms_of, to_json
 from stepladder.configs.problems import Problems
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, nearest
 
 LISTS = {tuple[str, ...]: str, tuple[int, ...]: int}
 """Fields of several values, which are written with a plus: ``features=x+y``."""
@@ -141,7 +141,10 @@ def _split(text: str, fields: Mapping[str, Any], form: str) -> tuple[str, str]:
     if not equals or not rest:
         raise ConfigError(f"{text!r} does not name values; expected {form}.")
     if name not in fields:
-        raise ConfigError(f"there is no field {name!r} to vary; there are {', '.join(fields)}.")
+        raise ConfigError(
+            f"there is no field {name!r} to vary; there are {', '.join(fields)}."
+            f"{nearest(name, fields)}"
+        )
     return name, rest.strip()
 
 

@@ -8,11 +8,11 @@ change the course of a run.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 
+from stepladder.closing import Closing
 from stepladder.configs.checks import require_share
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import ForeignCurriculum
@@ -31,7 +31,7 @@ CallAll = Callable[..., "list[Any]"]
 """Calls a method of every env's client, given its name and arguments; returns all answers."""
 
 
-class Host(Collector):
+class Host(Collector, Closing):
     """Owns the channel between one curriculum and the clients of `num_envs` envs.
 
     Args:
@@ -258,6 +258,9 @@ class Host(Collector):
 
     # The end.
 
+    def _end_block(self, error: BaseException | None) -> None:
+        self.close()
+
     def close(self) -> None:
         """Collect what is left and let go of the curriculum, which can then be used elsewhere.
 
@@ -290,14 +293,3 @@ class Host(Collector):
 
     def _free(self) -> None:
         """Give back what the backend holds."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

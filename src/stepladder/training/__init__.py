@@ -4,8 +4,9 @@ Above agents, games, envs and runs; the commands ``stepladder train`` and ``step
 it. Names are imported when first used: most of them load torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from stepladder.lazy import lazy_names
 
 if TYPE_CHECKING:
     from stepladder.training.config import TrainingConfig, load_config
@@ -16,25 +17,6 @@ if TYPE_CHECKING:
     from stepladder.training.results import Progress, TrainingResult
     from stepladder.training.seeds import SeedsOptions, SeedsResult, resume_seeds, train_seeds
     from stepladder.training.starting import resume, train, train_single_run
-
-_HOMES = {
-    "LoopRun": "loop_run",
-    "Progress": "results",
-    "SeedsOptions": "seeds",
-    "SeedsResult": "seeds",
-    "TrainedPolicy": "policies",
-    "TrainingConfig": "config",
-    "TrainingResult": "results",
-    "evaluate": "evaluation",
-    "load_config": "config",
-    "load_policy": "policies",
-    "resume": "starting",
-    "resume_seeds": "seeds",
-    "run": "loop_starting",
-    "train": "starting",
-    "train_seeds": "seeds",
-    "train_single_run": "starting",
-}
 
 __all__ = [
     "LoopRun",
@@ -55,12 +37,16 @@ __all__ = [
     "train_single_run",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"stepladder.training.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'stepladder.training' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "stepladder.training.config": "TrainingConfig load_config",
+        "stepladder.training.evaluation": "evaluate",
+        "stepladder.training.loop_run": "LoopRun",
+        "stepladder.training.loop_starting": "run",
+        "stepladder.training.policies": "TrainedPolicy load_policy",
+        "stepladder.training.results": "Progress TrainingResult",
+        "stepladder.training.seeds": "SeedsOptions SeedsResult resume_seeds train_seeds",
+        "stepladder.training.starting": "resume train train_single_run",
+    },
+)

@@ -204,8 +204,10 @@ class TrainingConfig(Config):
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     """What is saved so that the training can be resumed."""
 
-    epoch_steps: PositiveInteger = 16_384
-    """Env steps between two lines of metrics; as many as between two evaluations at the most."""
+    epoch_steps: PositiveInteger | None = None
+    """Env steps between two lines of metrics; as many as between two evaluations at the most. By
+    default 16,384, and at least 64 of every env: with thousands of envs a line costs as much as
+    some steps."""
 
     def __post_init__(self) -> None:
         for name, value in names_in_place_of_code(vars(self)).items():

@@ -8,13 +8,13 @@ find again, it writes into the folder of each checkpoint.
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from stepladder.closing import Closing
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.tracking.score_reporter import tracked_envs
@@ -44,7 +44,7 @@ Save = Callable[[Path], object]
 """Writes what a loop wants to find again into a folder."""
 
 
-class LoopRun:
+class LoopRun(Closing):
     """A run that a loop of one's own keeps; `stepladder.run` makes one.
 
     Use it as a context manager: at its end, everything that was counted is logged, the last table
@@ -320,12 +320,7 @@ class LoopRun:
         self._guard.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end_block(self, error: BaseException | None) -> None:
         self._guard.__exit__()
         if error is None:
             with self._run:
@@ -347,7 +342,7 @@ class LoopRun:
             # The first error is the one that the caller has to see.
             error.add_note(f"Nor could the run keep what was counted: {problem}")
         self.detach()
-        self._run.__exit__(kind, error, trace)
+        self._run.fail(error)
 
 
 def curriculum_of(envs: Any) -> Curriculum:

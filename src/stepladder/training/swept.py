@@ -19,7 +19,7 @@ from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.envs.ids import game_of
-from stepladder.errors import ConfigError, RunError
+from stepladder.errors import ConfigError, RunError, nearest
 from stepladder.runs import RunReader
 from stepladder.runs.seeds import SeedsInfo, seed_folder, summarize
 from stepladder.runs.seeds.folder import runs_of
@@ -223,7 +223,10 @@ def _curriculum(kind: str, base: TrainingConfig) -> CurriculumConfig:
     if kind == own.kind and not base.tasks:
         return own
     if kind not in variants:
-        raise ConfigError(f"curriculum must be one of {', '.join(variants)}; got {kind!r}.")
+        raise ConfigError(
+            f"curriculum must be one of {', '.join(variants)}; got {kind!r}."
+            f"{nearest(kind, variants)}"
+        )
     return variants[kind].make(TaskKnowledge(order=labels))
 
 

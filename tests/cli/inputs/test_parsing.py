@@ -84,7 +84,12 @@ SEE = "See stepladder try --help."
     [
         (["--detph", "3"], "--detph: unknown flag. Did you mean --depth?"),
         (["--bogus=3"], f"--bogus: unknown flag. {SEE}"),
-        (["inher"], f"Unrecognized options: inher. Available subcommands: inner, deeper. {SEE}"),
+        (
+            ["inher"],
+            "Unrecognized options: inher. Available subcommands: inner, deeper. Did you mean "
+            f"'inner'? {SEE}",
+        ),
+        (["xyz"], f"Unrecognized options: xyz. Available subcommands: inner, deeper. {SEE}"),
         (["--depth", "x"], "--depth must be an integer; got 'x'."),
         (["--depth"], f"Missing value for argument '--depth'. Expected 1 values. {SEE}"),
         (["--depth", "-1"], "depth must be at least 0; got -1."),

@@ -25,9 +25,9 @@ from stepladder.games.ledge.views import (
     NUM_VECTOR,
     PATCH_HEIGHT,
     PATCH_WIDTH,
-    ROUTE_NAMES,
     ROUTE_SCALE,
-    VECTOR_NAMES,
+    RouteView,
+    RunnerView,
     write_patch,
     write_route,
     write_vector,
@@ -46,7 +46,7 @@ TEXT = """
 def vector_of(play):
     row = np.full(NUM_VECTOR, np.nan, dtype=np.float32)
     write_vector(play.runner, play.packed.record, row)
-    return dict(zip(VECTOR_NAMES, row.tolist(), strict=True))
+    return dict(zip(RunnerView._fields, row.tolist(), strict=True))
 
 
 def patch_of(play):
@@ -69,13 +69,13 @@ def test_the_vector_at_the_start_is_what_one_works_out():
     seen = vector_of(Play(TEXT))
     assert seen["x"] == pytest.approx(2 * 2.5 / 10 - 1)
     assert seen["y"] == pytest.approx(2 * 2.625 / 4 - 1)
-    assert seen["x in tile"] == 0.0
-    assert seen["y in tile"] == pytest.approx(0.25)
-    assert seen["switch x"] == pytest.approx(1 / 6)
-    assert seen["switch y"] == pytest.approx(-0.125 / 5.125)
-    assert seen["door x"] == pytest.approx(-1 / 6)
-    assert seen["time left"] == 1.0
-    for name in ("speed x", "speed y", "on ground", "switch touched", "jump held", "rising"):
+    assert seen["x_in_tile"] == 0.0
+    assert seen["y_in_tile"] == pytest.approx(0.25)
+    assert seen["switch_x"] == pytest.approx(1 / 6)
+    assert seen["switch_y"] == pytest.approx(-0.125 / 5.125)
+    assert seen["door_x"] == pytest.approx(-1 / 6)
+    assert seen["time_left"] == 1.0
+    for name in ("speed_x", "speed_y", "on_ground", "switch_touched", "jump_held", "rising"):
         assert seen[name] == 0.0
 
 
@@ -83,15 +83,15 @@ def test_the_vector_follows_contacts_speed_and_time():
     play = Play(TEXT).settle()
     play.step(*[LEFT] * 20)
     seen = vector_of(play)
-    assert (seen["on ground"], seen["left wall"], seen["right wall"]) == (1.0, 1.0, 0.0)
-    assert (seen["ground grace"], seen["wall grace"]) == (1.0, -1.0)
-    assert seen["time left"] == pytest.approx(1 - play.steps / 100)
+    assert (seen["on_ground"], seen["left_wall"], seen["right_wall"]) == (1.0, 1.0, 0.0)
+    assert (seen["ground_grace"], seen["wall_grace"]) == (1.0, -1.0)
+    assert seen["time_left"] == pytest.approx(1 - play.steps / 100)
     play.step(RIGHT, JUMP)
     seen = vector_of(play)
-    assert (seen["rising"], seen["jump held"], seen["ground grace"]) == (1.0, 1.0, 0.0)
-    assert seen["speed y"] == pytest.approx(-0.4825 / 0.5)
-    assert seen["speed x"] == pytest.approx(play.vx / 0.25)
-    assert seen["wall grace"] == pytest.approx(-0.5)
+    assert (seen["rising"], seen["jump_held"], seen["ground_grace"]) == (1.0, 1.0, 0.0)
+    assert seen["speed_y"] == pytest.approx(-0.4825 / 0.5)
+    assert seen["speed_x"] == pytest.approx(play.vx / 0.25)
+    assert seen["wall_grace"] == pytest.approx(-0.5)
 
 
 def test_the_patch_shows_the_tiles_around_and_wall_outside():
@@ -162,7 +162,7 @@ def route_of(play, distances):
     row = np.full(NUM_VECTOR + NUM_ROUTE, np.nan, dtype=np.float32)
     write_route(play.runner, distances, row)
     assert np.isnan(row[:NUM_VECTOR]).all()
-    return dict(zip(ROUTE_NAMES, row[NUM_VECTOR:].tolist(), strict=True))
+    return dict(zip(RouteView._fields, row[NUM_VECTOR:].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("stage", ["simple", "complex", "exploration"])
@@ -176,11 +176,11 @@ def test_the_route_leads_along_tiles_that_are_ever_nearer_to_the_goal(stage):
                 route, left = route_of(play, distances), int(distances[row, column])
                 for name, steps in (("near", NEAR_TILES), ("far", FAR_TILES)):
                     # The offsets are those of the middle of a tile.
-                    to_x = route[f"{name} route x"] * steps + play.x + MARGIN
-                    to_y = route[f"{name} route y"] * steps + play.y + MARGIN
+                    to_x = route[f"{name}_x"] * steps + play.x + MARGIN
+                    to_y = route[f"{name}_y"] * steps + play.y + MARGIN
                     assert distances[int(to_y), int(to_x)] == max(left - steps, 0)
                     assert (to_x % 1.0, to_y % 1.0) == pytest.approx((0.5, 0.5), abs=1e-4)
-                assert route["route left"] == pytest.approx(left / (left + ROUTE_SCALE))
+                assert route["left"] == pytest.approx(left / (left + ROUTE_SCALE))
 
 
 def test_a_route_goes_straight_where_it_can_and_there_may_be_none():
@@ -188,7 +188,7 @@ def test_a_route_goes_straight_where_it_can_and_there_may_be_none():
     play = Play(room)
     play.runner["y"] = 2.5
     route = route_of(play, play.packed.to_switch)
-    assert (route["near route x"], route["near route y"]) == (1.0, 0.0)
+    assert (route["near_x"], route["near_y"]) == (1.0, 0.0)
     nowhere = np.full_like(play.packed.to_switch, UNREACHABLE)
     assert list(route_of(play, nowhere).values()) == [0.0, 0.0, 0.0, 0.0, 1.0]
 
@@ -203,7 +203,7 @@ def test_an_env_shows_the_route_to_the_switch_and_then_to_the_door():
     assert seen["vector"][0, NUM_VECTOR] > 0
     for _ in range(12):
         seen, *_ = vec.step(np.array([RIGHT]))
-    touched = VECTOR_NAMES.index("switch touched")
+    touched = RunnerView._fields.index("switch_touched")
     assert seen["vector"][0, touched] == 1
     assert seen["vector"][0, NUM_VECTOR] < 0
     vec.close()

@@ -148,6 +148,8 @@ def test_mistakes_are_named(training: Path):
         calibrate([training], target=("fly",))
     with pytest.raises(ConfigError, match="goal must lie between 0 and 1; got 1"):
         calibrate([training], goal=1.0)
+    with pytest.raises(ConfigError, match="known is named 2 times, so that its episodes would"):
+        calibrate([training, training / ".." / training.name])
 
 
 def test_the_default_goal_leaves_something_to_learn(training: Path):

@@ -131,6 +131,14 @@ def test_a_run_that_lacks_something_is_named(
     assert str(run) in str(caught.value)
 
 
+def test_a_run_that_goes_on_is_read_up_to_its_last_epoch(tmp_path: Path):
+    run = make_training(tmp_path / "run", num_steps=2_000, num_epochs=2)
+    with Run.resume(run):
+        notes = read_practice(run).notes
+    assert notes[-1].startswith("it is still running; this is what it practised up to step 2,0")
+    assert not any("running" in note for note in read_practice(run).notes)
+
+
 def test_a_damaged_database_is_refused(tmp_path: Path):
     run = make_training(tmp_path / "run", num_steps=2_000, num_epochs=2)
     (run / "run.sqlite").write_bytes(b"nothing" * 1_000)

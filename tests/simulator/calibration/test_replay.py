@@ -13,7 +13,8 @@ from stepladder.simulator import CompiledEngine
 from stepladder.simulator.calibration import HeldOut, Practice, read_practice
 from stepladder.simulator.calibration.fit import coupling_matrix, fit, rates_of
 from stepladder.simulator.calibration.judging import wilson
-from stepladder.simulator.calibration.replay import Rates, held_out_rows, mean_success, replay
+from stepladder.simulator.calibration.replay import Rates, held_out_rows, replay
+from stepladder.simulator.generalising.state import mean_chance
 
 
 def practice(plays: list[list[float]], **changes: object) -> Practice:
@@ -46,7 +47,7 @@ def test_one_update_by_hand():
 def test_the_mean_over_difficulties_is_that_of_many_tasks():
     difficulties = np.linspace(-2.0, 2.0, 100_001)
     chances = 1.0 / (1.0 + np.exp(difficulties - 0.7))
-    assert mean_success(0.7, 2.0) == pytest.approx(chances.mean(), abs=1e-5)
+    assert mean_chance(0.7, 2.0) == pytest.approx(chances.mean(), abs=1e-5)
 
 
 def test_expected_outcomes_are_those_that_the_simulator_draws(tmp_path: Path):

@@ -2,15 +2,20 @@
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stepladder.errors import ConfigError
 from stepladder.simulator import scenario, simulate
 from stepladder.simulator.playground import CURVES, Playground, Question, Superseded
 from stepladder.simulator.playground.controls import controls
+from stepladder.simulator.playground.epochs import TimeUp
 from stepladder.simulator.playground.playing import play
+from stepladder.simulator.playground.seeds import in_words as seeds_in_words
+from stepladder.simulator.playground.seeds import spread
 from stepladder.simulator.playground.wording import in_words
 
 SMALL = Question(scenario="chain-4", budget=1200, num_envs=2)
@@ -151,3 +156,34 @@ def test_controls_come_from_the_configs_and_follow_the_learner():
     assert eta["slider"]["log"], "0.00002 cannot be halved on a slider from 0 to 1"
     assert {"frontier", "uniform", "staged"} <= {one["name"] for one in told["curricula"]}
     assert "accel" not in {one["name"] for one in told["curricula"]}, "no task here can be edited"
+
+
+def test_a_band_is_made_of_the_courses_of_its_seeds():
+    question = Question(scenario="chain-4", budget=1200, num_envs=2, seed=3, num_seeds=3)
+    found = Playground().spread(question)
+    courses = [play(replace(question, seed=seed).setup(), "chosen") for seed in (3, 4, 5)]
+    progress = np.array([course.progress for course in courses])
+    assert found.num_seeds == 3
+    assert found.samples == courses[0].samples
+    assert found.done_at == [course.done_at for course in courses]
+    for ends, expected in (("low", progress.min(0)), ("mean", progress.mean(0))):
+        assert getattr(found, ends) == pytest.approx(expected, abs=1e-5)
+    unlike = replace(found, done_at=[None, 400, 900])
+    never = replace(found, done_at=[None, None, None])
+    assert seeds_in_words("frontier", "plays", unlike, never) == (
+        "over 3 seeds: frontier is done with 2 of them (after 400 to 900 plays); "
+        "uniform is never done"
+    )
+
+
+def test_a_band_is_cut_when_its_time_is_over():
+    question = Question(scenario="chain-4", budget=1200, num_envs=2, num_seeds=8)
+    parts = iter(range(1_000))
+
+    def pause():
+        # 200 parts a seed: the time is over in the third.
+        if next(parts) == 450:
+            raise TimeUp("now")
+
+    found = spread(question.setup(), "uniform", pause)
+    assert (found.num_seeds, len(found.done_at), found.is_cut) == (2, 2, True)

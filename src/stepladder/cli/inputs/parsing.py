@@ -39,7 +39,7 @@ from stepladder.cli.inputs.flag_problems import (
 )
 from stepladder.configs.codec import hints_of
 from stepladder.configs.field_docs import field_docs
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, nearest
 from stepladder.files import parsed_json
 from stepladder.runs.checkpoint_choice import BEST, LAST
 
@@ -53,6 +53,7 @@ _registry = ConstructorRegistry()
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _RULE = re.compile(r"[\s─│╭╮╰╯+|-]*")
 _WHERE = re.compile(r"^Error parsing [\w.]+: ")
+_UNRECOGNISED, _SUBCOMMANDS = "Unrecognized options:", "Available subcommands:"
 
 
 def parse(
@@ -194,8 +195,11 @@ def one_line(complaint: str, verb: str) -> str:
     blocks = groupby(lines[1:], lambda line: _RULE.fullmatch(line) is not None)
     texts = [" ".join(block) for is_rule, block in blocks if not is_rule]
     problem = _WHERE.sub("", texts[0]).rstrip(".") if texts else "the options cannot be read"
-    choices = [text for text in texts[1:] if text.startswith("Available subcommands:")]
-    return f"{'. '.join([problem, *choices])}. See stepladder {verb} --help."
+    choices = [text for text in texts[1:] if text.startswith(_SUBCOMMANDS)]
+    word = problem.removeprefix(_UNRECOGNISED).partition(",")[0]
+    known = choices[0].removeprefix(_SUBCOMMANDS).rstrip(".").split(",") if choices else ()
+    near = nearest(word.strip(), [name.strip() for name in known])
+    return f"{'. '.join([problem, *choices])}.{near} See stepladder {verb} --help."
 
 
 @_registry.struct_rule

@@ -24,7 +24,7 @@ from stepladder.configs.documents import load_document
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.envs.ids import game_of, module_of
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, nearest
 from stepladder.games.registry import DEFAULT_ENV
 from stepladder.runs.trust import names_of_code
 from stepladder.training.config import UNCHOSEN, TrainingConfig, load_config
@@ -265,7 +265,7 @@ def _curriculum(name: str, base: TrainingConfig, env: str) -> CurriculumConfig:
     if not Path(name).is_file():
         raise ConfigError(
             f"--curriculum must be one of {', '.join(variants)}, or a JSON or YAML file; got "
-            f"{name!r}."
+            f"{name!r}.{nearest(name, variants)}"
         )
     return CurriculumConfig.from_json(load_document(name), name)
 

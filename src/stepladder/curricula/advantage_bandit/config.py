@@ -18,6 +18,7 @@ class AdvantageBanditConfig(SignalConfig):
     """
 
     kind: ClassVar[str] = "advantage-bandit"
+    method_module: ClassVar[str] = "stepladder.curricula.advantage_bandit.advantage_bandit"
 
     exploration: UnitInterval = 0.1
     """Share of draws spread evenly over all tasks, in [0, 1]."""

@@ -32,6 +32,7 @@ class AutoConfig(CurriculumConfig):
     """
 
     kind: ClassVar[str] = "auto"
+    method_module: ClassVar[str] = "stepladder.curricula.auto.auto"
 
     features: Annotated[tuple[Name, ...], each_once] = ()
     """Parameters of the tasks, such as a position or a difficulty, by which tasks are similar.

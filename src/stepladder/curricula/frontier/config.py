@@ -39,6 +39,7 @@ class FrontierConfig(PooledConfig):
     """
 
     kind: ClassVar[str] = "frontier"
+    method_module: ClassVar[str] = "stepladder.curricula.frontier.frontier"
 
     mastery: Annotated[float, Within(0.0, 1.0, above=True, below=True)] = 0.9
     """Success rate from which a task is taken to be mastered, in (0, 1)."""

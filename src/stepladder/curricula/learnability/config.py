@@ -21,6 +21,7 @@ class LearnabilityConfig(PooledConfig, SignalConfig):
     """
 
     kind: ClassVar[str] = "learnability"
+    method_module: ClassVar[str] = "stepladder.curricula.learnability.learnability"
 
     halflife_episodes: Positive = 20.0
     """Half-life of a result, in plays of the same task: how quickly a learner is followed."""

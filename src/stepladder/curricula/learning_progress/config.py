@@ -31,6 +31,7 @@ class LearningProgressConfig(PooledConfig, SignalConfig):
     """
 
     kind: ClassVar[str] = "learning-progress"
+    method_module: ClassVar[str] = "stepladder.curricula.learning_progress.learning_progress"
 
     exploration: UnitInterval = 0.1
     """Share of draws spread evenly over all tasks, in [0, 1]."""
@@ -109,6 +110,7 @@ class AncestorProgressConfig(SignalConfig):
     """
 
     kind: ClassVar[str] = "ancestor-progress"
+    method_module: ClassVar[str] = "stepladder.curricula.learning_progress.ancestor"
 
     variant: Literal["seed", "mature"] = "mature"
     """Which of the ancestor's versions."""

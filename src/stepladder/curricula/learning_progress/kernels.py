@@ -172,7 +172,7 @@ def progress_of_returns(
     return min(1.0, (apart - np.sqrt(variance)) / span)
 
 
-@bare
+@inlined
 def observe_pooled(
     block: Words, table: int, state: State, constants: Constants, slot: int, value: float
 ) -> float:

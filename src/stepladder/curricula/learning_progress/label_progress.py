@@ -13,6 +13,7 @@ hardly played is worth trying unless it always or never succeeds, and one that w
 stands still is worth nothing. This is empirical Bayes again, now over labels.
 """
 
+from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
@@ -37,6 +38,13 @@ LEAST_WEIGHT = 1e-300
 
 SLOWEST_RATE = 0.01
 """Least weight of the newest result in the variance of a label's results."""
+
+HORIZON = tuple(1.0 / (1.0 - keep) for keep in KEEP_PLAYS)
+"""Mean age of a clock's results in the long run, in plays."""
+
+OWN_NOISE = tuple(1.0 / (1.0 + keep) for keep in KEEP_PLAYS)
+SHARED_NOISE = tuple(1.0 / (1.0 - fast * slow) for fast, slow in pairwise(KEEP_PLAYS))
+"""Factors of the variance of a clock's mean, and of the covariance with that of the next."""
 
 
 class UsualChange(Fields):
@@ -63,22 +71,21 @@ def _left(label: ChangingLabel, clock: int) -> float:
 
 
 @inlined
-def _mean_age(label: ChangingLabel, clock: int) -> float:
-    """Return the mean age of a clock's results, in plays."""
-    keep, gone = KEEP_PLAYS[clock], 1.0 - KEEP_PLAYS[clock]
-    return (keep - label.num_plays * _left(label, clock) / label.plays[clock]) / gone
+def _mean_age(label: ChangingLabel, clock: int, per_play: float) -> float:
+    """Return the mean age of a clock's results, in plays; `per_play` is 1 over its plays."""
+    return (KEEP_PLAYS[clock] - label.num_plays * _left(label, clock) * per_play) * HORIZON[clock]
 
 
 @inlined
-def _noise(label: ChangingLabel, clock: int) -> float:
-    """Return the variance of the difference of a clock and the next, of results of variance one."""
-    fast, slow = KEEP_PLAYS[clock], KEEP_PLAYS[clock + 1]
-    fast_plays, slow_plays = label.plays[clock], label.plays[clock + 1]
-    fast_left, slow_left = _left(label, clock), _left(label, clock + 1)
-    own = (1.0 + fast_left) / ((1.0 + fast) * fast_plays)
-    next_own = (1.0 + slow_left) / ((1.0 + slow) * slow_plays)
-    both = (1.0 - fast_left * slow_left) / ((1.0 - fast * slow) * fast_plays * slow_plays)
-    return max(0.0, own + next_own - 2.0 * both)
+def _own_noise(label: ChangingLabel, clock: int, per_play: float) -> float:
+    """Return the variance of a clock's mean, of results of variance one."""
+    return (1.0 + _left(label, clock)) * OWN_NOISE[clock] * per_play
+
+
+@inlined
+def _shared_noise(label: ChangingLabel, clock: int) -> float:
+    """Return the covariance of the means of a clock and the next, times the plays of both."""
+    return (1.0 - _left(label, clock) * _left(label, clock + 1)) * SHARED_NOISE[clock]
 
 
 @inlined
@@ -110,17 +117,23 @@ def change_of(label: ChangingLabel, noise_z: float, prior: float) -> float:
     variance = (label.variance * label.num_plays + 0.5) / (label.num_plays + 2.0)
     total, weights = 0.0, LEAST_WEIGHT
     # What is known of the slower clock of a pair is kept for the next pair: divisions take longest.
-    slow_age, slow_rate = _mean_age(label, 0), label.successes[0] / label.plays[0]
+    per_slow = 1.0 / label.plays[0]
+    slow_age, slow_rate = _mean_age(label, 0, per_slow), label.successes[0] * per_slow
+    slow_noise = _own_noise(label, 0, per_slow)
     for clock in range(NUM_CLOCKS - 1):
-        fast_age, fast_rate = slow_age, slow_rate
-        slow_age = _mean_age(label, clock + 1)
-        slow_rate = label.successes[clock + 1] / label.plays[clock + 1]
+        per_fast, fast_age, fast_rate, fast_noise = per_slow, slow_age, slow_rate, slow_noise
+        per_slow = 1.0 / label.plays[clock + 1]
+        slow_age = _mean_age(label, clock + 1, per_slow)
+        slow_rate = label.successes[clock + 1] * per_slow
+        slow_noise = _own_noise(label, clock + 1, per_slow)
         age, change = slow_age - fast_age, fast_rate - slow_rate
         if age <= 0.0:
             continue
         per_slope = 1.0 / (age * slope)
         change *= per_slope
-        noise = noise_z * noise_z * variance * _noise(label, clock) * per_slope * per_slope
+        shared = _shared_noise(label, clock) * per_fast * per_slow
+        chance = max(0.0, fast_noise + slow_noise - 2.0 * shared)
+        noise = noise_z * noise_z * variance * chance * per_slope * per_slope
         known = prior / (prior + noise)
         weight = clock_weight(label, clock)
         total += weight * np.sqrt(noise * known + (known * change) ** 2)

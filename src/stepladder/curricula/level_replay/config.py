@@ -31,6 +31,7 @@ class LevelReplayConfig(PooledConfig, SignalConfig):
     """
 
     kind: ClassVar[str] = "level-replay"
+    method_module: ClassVar[str] = "stepladder.curricula.level_replay.level_replay"
 
     scored_by: Literal["deviation", "trainer", "value_loss", "positive_value_loss"] = "deviation"
     """Where scores come from: `deviation` of an episode's success or return from the task's

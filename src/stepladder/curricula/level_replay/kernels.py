@@ -14,10 +14,12 @@ from stepladder.curricula.batch_rule import Noted, Totals, note, observe_batch, 
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.ranks import (
     NUM_RANK_BINS,
+    RankPower,
     RankTree,
     add,
     bin_of,
     count_below,
+    count_in,
     weight_of_ranks,
 )
 from stepladder.curricula.pooled.labels import Label, LabelledTask, sum_of
@@ -25,6 +27,7 @@ from stepladder.curricula.pooled.pooling import Pooling, learn, rate_of
 from stepladder.curricula.pooled.stuck import watch, worth
 from stepladder.curricula.returns import ReturnScale, note_return, signal_of
 from stepladder.curricula.trainer_scores import note_deviation, take_scores
+from stepladder.plans.choosing import get_leaf
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import group_of, header_of, is_active
 from stepladder.plans.record import RecordFields
@@ -142,22 +145,28 @@ class Constants(NamedTuple):
     settings: Records[Settings]
     cells: Words
     """Every slot's label, if tasks are pooled."""
+    powers: Records[RankPower]
+    """What each rank is worth, if scores become weights by rank."""
 
 
 @inlined
 def _write(block: Words, table: int, state: State, slot: int, weight: float, layer: int) -> None:
     """Write a slot's weight in one layer, unless it is quarantined."""
     if is_active(block, slot):
-        set_leaf(block, table, slot, weight * state.tasks[slot].weight, layer)
+        weight *= state.tasks[slot].weight
+        # Most ranks that are looked up again are what they were.
+        if get_leaf(block, table, slot, layer) != weight:
+            set_leaf(block, table, slot, weight, layer)
 
 
-@bare
-def weight_of(score: float, bin_index: int, method: Method, settings: Settings) -> float:
+@inlined
+def weight_of(score: float, bin_index: int, method: Method, constants: Constants) -> float:
     """Return what a score, counted in its bin, is worth among all scores at this moment."""
+    settings = constants.settings[0]
     if settings.how == BY_RANK:
-        below = count_below(method.ranks, bin_index)
-        tied = count_below(method.ranks, bin_index + 1) - below
-        return weight_of_ranks(method.num_seen - below - tied + 1, tied, settings.power)
+        below, tied = count_below(method.ranks, bin_index), count_in(method.ranks, bin_index)
+        first = method.num_seen - below - tied + 1
+        return weight_of_ranks(first, tied, settings.power, constants.powers)
     if settings.how == PROPORTIONAL:
         return min(score**settings.power, LARGEST_WEIGHT)
     return math.exp(min(score * settings.power, LARGEST_EXPONENT))
@@ -171,7 +180,7 @@ def _write_age(block: Words, table: int, state: State, slot: int) -> None:
     _write(block, table, state, slot, 2.0**doublings, BY_AGE)
 
 
-@bare
+@inlined
 def _touch(block: Words, table: int, state: State, slot: int) -> None:
     """Note that a slot was played just now."""
     method = state.method[0]
@@ -208,7 +217,7 @@ def learn_score(state: State, constants: Constants, slot: int, score: float) -> 
     learn(label, state.pooling[0], own, settings.keep, min(1.0, value))
 
 
-@bare
+@inlined
 def _weigh(block: Words, table: int, state: State, constants: Constants, slot: int) -> None:
     """Write the weight of a seen slot by its score at this moment."""
     task, method, settings = state.tasks[slot], state.method[0], constants.settings[0]
@@ -218,7 +227,7 @@ def _weigh(block: Words, table: int, state: State, constants: Constants, slot: i
         add(method.ranks, task.bin, -1)
         task.bin = bin_of(score)
         add(method.ranks, task.bin, 1)
-    _write(block, table, state, slot, weight_of(score, task.bin, method, settings), BY_SCORE)
+    _write(block, table, state, slot, weight_of(score, task.bin, method, constants), BY_SCORE)
 
 
 @bare
@@ -301,7 +310,7 @@ def forget(state: State, slot: int, generation: int, last: Words) -> None:
     last[1] = generation
 
 
-@bare
+@inlined
 def take_score(
     block: Words, table: int, state: State, constants: Constants, slot: int, score: float
 ) -> None:

@@ -43,7 +43,7 @@ from stepladder.curricula.level_replay.kernels import (
     Constants,
     State,
 )
-from stepladder.curricula.level_replay.ranks import NUM_RANK_BINS
+from stepladder.curricula.level_replay.ranks import NUM_RANK_BINS, powers_of_ranks
 from stepladder.curricula.pooled.labels import LabelPooling, best_labels, know_nothing
 from stepladder.curricula.pooled.pooling import rates_of
 from stepladder.curricula.reporting.explanation import EvictingExplanation
@@ -139,7 +139,9 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
             has_fixed_schedule=config.schedule == "fixed",
             eviction_share=self._eviction_share(config.eviction_percentile),
         )
-        self._keep_kernel_state(state, Constants(numbers, cells))
+        by_rank = int(numbers["how"][0]) == BY_RANK
+        powers = powers_of_ranks(num_slots * by_rank, float(numbers["power"][0]))
+        self._keep_kernel_state(state, Constants(numbers, cells, powers))
         self._forgotten: Words = np.full(2, -1, dtype=np.int64)
         """Slot and generation of the last newcomer."""
 

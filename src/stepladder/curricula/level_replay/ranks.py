@@ -3,15 +3,18 @@
 Called by `kernels`. Scores fall into bins that are 1.5 to 3 % wide, 32 for each
 doubling from 2 ** -32 to 2 ** 32. A Fenwick tree over the bins adds a score, takes one away and
 counts the scores below a bin in a dozen steps, however many tasks there are. Scores in one bin
-are tied: they share the ranks they take up between them.
+are tied: they share the ranks they take up between them. Powers of ranks lie in a table: every
+score looks up several, and a power takes longer than all the rest.
 """
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
+
+import numpy as np
 
 from stepladder.arrays import Words
-from stepladder.compiled import bare, inlined
-from stepladder.records import Fields, Shape
+from stepladder.compiled import bare, compiled, inlined
+from stepladder.records import Fields, Records, Shape
 
 PER_DOUBLING, NUM_RANK_BINS = 32, 2048
 LOWEST_EXPONENT = -31
@@ -22,6 +25,29 @@ class RankTree(Fields):
     """How many scores lie in which bin: a Fenwick tree; node 0 is not used."""
 
     nodes: Annotated[Words, Shape(NUM_RANK_BINS + 1)]
+
+
+class RankPower(Fields):
+    """What a rank is worth."""
+
+    own: float
+    """rank ** -power."""
+    beyond: float
+    """(rank + 1/2) ** (1 - power): an integral up to half a step beyond the rank ends there."""
+
+
+def powers_of_ranks(num_ranks: int, power: float) -> Records[RankPower]:
+    """Return what the ranks 1 to `num_ranks` are worth, at their own index."""
+    found: Any = np.zeros(num_ranks + 1, RankPower.dtype)
+    _fill_powers(found, power)
+    return found
+
+
+@compiled
+def _fill_powers(powers: Records[RankPower], power: float) -> None:
+    for rank in range(1, len(powers)):
+        powers[rank].own = float(rank) ** -power
+        powers[rank].beyond = (rank + 0.5) ** (1.0 - power)
 
 
 @bare
@@ -54,18 +80,30 @@ def count_below(ranks: RankTree, bin_index: int) -> int:
     return total
 
 
-@bare
-def weight_of_ranks(first: int, count: int, power: float) -> float:
+@inlined
+def count_in(ranks: RankTree, bin_index: int) -> int:
+    """Return how many scores lie in a bin: its node, less what that also counts below it."""
+    node = bin_index + 1
+    total, first = ranks.nodes[node], node - (node & -node)
+    node -= 1
+    while node > first:
+        total -= ranks.nodes[node]
+        node -= node & -node
+    return total
+
+
+@inlined
+def weight_of_ranks(first: int, count: int, power: float, powers: Records[RankPower]) -> float:
     """Return the mean of rank ** -power over `count` ranks from `first` on.
 
     The first rank is exact, and so is a single one. Of the others it takes the integral, each
     rank reaching half a step to either side, which is off by less than 3 %.
     """
-    total = float(first) ** -power
+    total = powers[first].own
     if count > 1:
-        low, high = first + 0.5, first + count - 0.5
+        last = first + count - 1
         if abs(power - 1.0) < 1e-9:
-            total += math.log(high / low)
+            total += math.log((last + 0.5) / (first + 0.5))
         else:
-            total += (low ** (1.0 - power) - high ** (1.0 - power)) / (power - 1.0)
+            total += (powers[first].beyond - powers[last].beyond) / (power - 1.0)
     return total / count

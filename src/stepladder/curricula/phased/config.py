@@ -94,6 +94,7 @@ class PhasedConfig(CurriculumConfig):
     """A list of phases, played one after the other; the last one goes on to the end of the run."""
 
     kind: ClassVar[str] = "phased"
+    method_module: ClassVar[str] = "stepladder.curricula.phased.phased"
 
     phases: Annotated[tuple[Phase, ...], not_empty]
     """The phases in order. A `max_share` or `target` beside them holds for the curriculum of every

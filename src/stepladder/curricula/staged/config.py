@@ -142,6 +142,7 @@ class StagedConfig(CurriculumConfig):
     """Ordered stages; advance on success."""
 
     kind: ClassVar[str] = "staged"
+    method_module: ClassVar[str] = "stepladder.curricula.staged.staged"
     limits_shares: ClassVar[bool] = False
     takes_target: ClassVar[bool] = False
 

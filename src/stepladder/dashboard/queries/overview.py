@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from stepladder.dashboard.queries.curves import curve
@@ -15,6 +16,7 @@ from stepladder.dashboard.queries.standing import (
     standing,
     subject,
 )
+from stepladder.dashboard.queries.sweeps import sweep_folders
 from stepladder.dashboard.run_index import RunIndex
 from stepladder.errors import StepladderError
 from stepladder.runs import RunReader
@@ -41,7 +43,27 @@ def overview(index: RunIndex, params: Mapping[str, str]) -> dict[str, Any]:
                 rows.append({"name": name, **_known_row(index, name)})
         except (StepladderError, OSError) as error:
             rows.append({"name": name, "problem": one_visible_line(error)})
-    return {"runs": rows, "folders": [folder.name for folder in index.folders]}
+    found = sweep_folders(index)
+    return {
+        "runs": rows,
+        "folders": [folder.name for folder in index.folders],
+        "num_sweeps": len(found),
+        "opens": _opened_first(index, found),
+    }
+
+
+def _opened_first(index: RunIndex, found: Mapping[str, Path]) -> dict[str, str] | None:
+    """Return the page that is meant by an address without one: that of the only folder.
+
+    None if there are several, or if the folder holds runs and is none itself.
+    """
+    if len(index.folders) > 1:
+        return None
+    (folder,) = index.folders
+    for page, named in (("run", index.found), ("sweep", found)):
+        if folder in named.values():
+            return {"page": page, "name": next(n for n, path in named.items() if path == folder)}
+    return None
 
 
 def _known_row(index: RunIndex, name: str) -> dict[str, Any]:

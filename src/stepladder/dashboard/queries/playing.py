@@ -15,8 +15,9 @@ from stepladder.dashboard.run_index import RunIndex
 from stepladder.errors import ConfigError, StepladderError
 from stepladder.files import parsed_json
 from stepladder.simulator.base import Scenario
-from stepladder.simulator.playground import CURVES, Playground, Question
+from stepladder.simulator.playground import CURVES, SPREAD_CURVES, Playground, Question
 from stepladder.simulator.playground.controls import controls
+from stepladder.simulator.playground.seeds import in_words as seeds_in_words
 from stepladder.simulator.playground.sharing import as_command, as_python
 from stepladder.simulator.playground.wording import in_words
 from stepladder.simulator.scenarios import scenario
@@ -62,6 +63,22 @@ def played(index: RunIndex, params: Mapping[str, str]) -> dict[str, Any]:
         "words": in_words(setup.place, question.curriculum, *courses),
         "command": as_command(setup),
         "python": as_python(setup),
+    }
+
+
+def played_seeds(index: RunIndex, params: Mapping[str, str]) -> dict[str, Any]:
+    """Return how the curriculum and uniform fare with several seeds, and that in words."""
+    question, places = _question(params), _places(index)
+    turn = integer(params, "turn", 0, 0, MOST_TURNS)
+    asker = params.get("asker", "")[:64]
+    own, uniform = (
+        _PLAYGROUND.spread(question, curve, places=places, asker=asker, turn=turn)
+        for curve in SPREAD_CURVES
+    )
+    unit = question.setup(places).place.measure.partition(" until ")[0]
+    return {
+        "spreads": {"chosen": own.to_json(), "uniform": uniform.to_json()},
+        "words": seeds_in_words(question.curriculum, unit, own, uniform),
     }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.dashboard.queries.labels import label_order
 from stepladder.dashboard.queries.params import integer
 from stepladder.runs import RunReader
 
@@ -22,6 +23,8 @@ def practice(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
     names, labels = list(map(str, table["task"])), list(map(str, table["label"]))
     probs = np.nan_to_num(np.asarray(table["prob"], dtype=np.float64))
     reasons = table.get("reason")
+    with reader.database() as database:
+        ranks = {label: rank for rank, label in enumerate(label_order(reader, database))}
     order = np.argsort(-probs, kind="stable")
     if wanted:
         found = [
@@ -33,7 +36,7 @@ def practice(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
         "step": reader.task_steps()[-1],
         "num_tasks": len(names),
         "num_found": len(found),
-        "labels": _labels(labels, probs, table, reasons),
+        "labels": _labels(labels, probs, table, ranks),
         "tasks": [
             {
                 "task": names[place],
@@ -47,9 +50,13 @@ def practice(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _labels(
-    labels: list[str], probs: Any, table: Mapping[str, Any], reasons: Any
+    labels: list[str], probs: Any, table: Mapping[str, Any], ranks: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    """Return the share of each label, its success, and why its likeliest task is drawn."""
+    """Return each label's share and success, and why its likeliest task is drawn, by share.
+
+    Labels with the same share stand in the one order of labels.
+    """
+    reasons = table.get("reason")
     names, codes = np.unique(np.asarray(labels, dtype=object), return_inverse=True)
     shares = np.bincount(codes, weights=probs, minlength=len(names))
     counts = np.bincount(codes, minlength=len(names))
@@ -58,7 +65,8 @@ def _labels(
     # The last that is written stays, so the likeliest task comes last.
     rising = np.argsort(probs, kind="stable")
     likeliest[codes[rising]] = rising
-    order = np.argsort(-shares, kind="stable")[:MOST_LABELS].tolist()
+    places = [ranks.get(str(name), len(ranks)) for name in names]
+    order = np.lexsort((np.array(places), -np.round(shares, 9)))[:MOST_LABELS].tolist()
     return [
         {
             "label": str(names[k]),

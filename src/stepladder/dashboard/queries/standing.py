@@ -18,6 +18,7 @@ STALE_S, STALE_EPOCHS = 120.0, 10
 RECENT_S = 60.0
 """Speed is measured over the last so many seconds of a run."""
 
+KILLED = "its process ended without closing the run: it was killed"
 _CRASHES = ("killed", "failed")
 _STOPS = ("stopped", "interrupted")
 
@@ -97,8 +98,7 @@ def _status(
 ) -> tuple[str, str]:
     word, _, reason = stored.partition(": ")
     if word in _CRASHES:
-        detail = "its process is gone without a word" if word == "killed" else reason
-        return "crashed", detail
+        return "crashed", KILLED if word == "killed" else reason
     if word in _STOPS:
         return "stopped", "by hand, before its end" if word == "interrupted" else ""
     if word != "running":
@@ -107,7 +107,7 @@ def _status(
     usual = (last - first) / (count - 1) if count > 1 else 0.0
     silent = 0.0 if updated is None else now - updated
     if silent > max(STALE_S, STALE_EPOCHS * usual):
-        return "stale", "its process lives, but has logged nothing for a while"
+        return "stale", "its process is there, but has logged nothing for a while"
     return "running", ""
 
 

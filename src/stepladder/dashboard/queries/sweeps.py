@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from stepladder.dashboard.run_index import DEPTH, RunIndex
+from stepladder.dashboard.run_index import DEPTH, RunIndex, Stamp
 from stepladder.errors import RunError, StepladderError
 from stepladder.files import is_real_folder
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
@@ -69,6 +69,18 @@ def sweep(index: RunIndex, params: Mapping[str, str]) -> dict[str, Any]:
         "importance": found.importance,
         "measure": found.measure,
     }
+
+
+def sweep_stamps(index: RunIndex) -> dict[str, Stamp]:
+    """Return, for every sweep, what tells whether it has changed since."""
+    found: dict[str, Stamp] = {}
+    for name, folder in sweep_folders(index).items():
+        try:
+            status = os.lstat(folder / JOURNAL)
+        except OSError:
+            continue
+        found[name] = status.st_size, status.st_mtime_ns
+    return found
 
 
 def sweep_folders(index: RunIndex) -> dict[str, Path]:

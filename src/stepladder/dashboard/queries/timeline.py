@@ -31,6 +31,7 @@ def timeline(reader: RunReader, params: Mapping[str, str]) -> list[dict[str, Any
             " ifnull((SELECT max(step) FROM events), 0))"
         ).fetchone()[0]
     tracks: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    limits = _limits(reader)
     for step, time, kind, text, data in rows:
         parsed = parsed_json(data) if isinstance(data, str) else {}
         numbers = parsed if isinstance(parsed, dict) else {}
@@ -40,7 +41,7 @@ def timeline(reader: RunReader, params: Mapping[str, str]) -> list[dict[str, Any
             continue
         tracks.setdefault((of, str(numbers.get("within", ""))), []).append(
             {"step": step, "time": time, "kind": kind, "from": begun, "to": reached}
-            | {"text": text_of(text), "why": _why(kind, numbers)}
+            | {"text": text_of(text), "why": _why(kind, numbers, limits)}
         )
     kind = kind_of_curriculum(reader.config)
     # A run has its track even if nothing has changed yet.
@@ -72,14 +73,26 @@ def _track(
     return {"of": of, "within": within, "names": names, "segments": segments, "changes": changes}
 
 
-def _why(kind: str, numbers: Mapping[str, Any]) -> str:
+def _limits(reader: RunReader) -> dict[str, Mapping[str, Any]]:
+    """Return the settings of the outermost phases by name: what ends them stands there."""
+    phases = curriculum_of(reader.config).get("phases")
+    found = phases if isinstance(phases, list) else []
+    return {str(one.get("name")): one for one in found if isinstance(one, Mapping)}
+
+
+def _why(kind: str, numbers: Mapping[str, Any], limits: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the reason of a change in a few words; empty if its numbers do not say."""
     success, episodes = numbers.get("success"), numbers.get("episodes")
     if not isinstance(success, int | float) or not isinstance(episodes, int):
         return ""
     told = f"success {success:.2f} after {episodes:,} episodes"
     if kind == "phase_changed":
-        return f"{told}; {numbers.get('rule')} reached its limit"
+        rule = str(numbers.get("rule"))
+        limit = limits.get(str(numbers.get("from_phase")), {}).get(rule)
+        if not isinstance(limit, int | float) or isinstance(limit, bool):
+            return f"{told} (its limit of {rule} was reached)"
+        asked = f"success of {limit:.2f}" if rule == "success" else f"{limit:,.0f} {rule}"
+        return f"{told} (the phase ends at {asked})"
     rules, needs = numbers.get("rules"), numbers.get("needs")
     asked = [
         f"{rule} rule: {'below' if rule == 'demotion' else 'at least'} {need[0]:.2f}"

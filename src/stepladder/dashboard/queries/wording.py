@@ -38,9 +38,8 @@ def _count(said: Mapping[str, Any], name: str) -> int:
 def _frontier(said: Mapping[str, Any]) -> str:
     zone, mastered, probed = (_count(said, f"num_{n}") for n in ("in_zone", "mastered", "probed"))
     total = _count(said, "num_tasks")
-    text = (
-        f"{zone:,} of {total:,} tasks are learnable now, {mastered:,} mastered, {probed:,} probed"
-    )
+    text = f"{zone:,} of {total:,} tasks are learnable now, {mastered:,} mastered"
+    text += f", {probed:,} tried now and then"
     barren = _count(said, "num_barren_rounds")
     if barren >= 5 and zone == 0:
         text += f"; nothing new in {barren} rounds of probing"

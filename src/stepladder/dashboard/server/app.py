@@ -6,7 +6,7 @@
 | `/static/…`, `/vendor/…` | its modules and its style sheet; uPlot |
 | `/api/NAME?…` | the answer to a question, as JSON (`answers`) |
 | `/film?run=…&name=…` | a film in the folder of a run |
-| `/news` | server-sent events: the names of runs that have changed |
+| `/news` | server-sent events: the names of runs and sweeps that have changed |
 """
 
 import asyncio
@@ -31,7 +31,8 @@ from starlette.types import ASGIApp
 from stepladder.dashboard.answers import answer
 from stepladder.dashboard.page import live_page
 from stepladder.dashboard.queries.films import film_file
-from stepladder.dashboard.run_index import RunIndex
+from stepladder.dashboard.queries.sweeps import sweep_stamps
+from stepladder.dashboard.run_index import RunIndex, Stamp
 from stepladder.dashboard.server.guard import Access, Guard
 from stepladder.errors import StepladderError
 from stepladder.visible import one_visible_line
@@ -85,6 +86,10 @@ def make_app(index: RunIndex, access: Access, stopping: threading.Event) -> ASGI
     return Guard(app, access)
 
 
+def _stamps(index: RunIndex) -> dict[str, Stamp]:
+    return {**sweep_stamps(index), **index.stamps()}
+
+
 class Reader(Protocol):
     """Who reads the news; a request is one."""
 
@@ -96,12 +101,12 @@ class Reader(Protocol):
 async def news(
     index: RunIndex, reader: Reader, stopping: threading.Event, pause_s: float = NEWS_S
 ) -> AsyncGenerator[str, None]:
-    """Yield the names of runs that have changed, each time some have; else a sign of life."""
-    before = await asyncio.to_thread(index.stamps)
+    """Yield the names of runs and sweeps that have changed, when some have; else a sign of life."""
+    before = await asyncio.to_thread(_stamps, index)
     yield "retry: 2000\n\n"
     while not stopping.is_set() and not await reader.is_disconnected():
         await asyncio.sleep(pause_s)
-        now = await asyncio.to_thread(index.stamps)
+        now = await asyncio.to_thread(_stamps, index)
         changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
         before = now
         yield f"data: {json.dumps(changed)}\n\n" if changed else ": still here\n\n"

@@ -69,6 +69,7 @@ function linesOf(spec, axis) {
   const [tables, series, bands] = [[], [], []];
   for (const line of spec.lines) {
     const stroke = shade(line.colour);
+    const isAlone = line.y.filter((y) => y !== null && y !== undefined).length === 1;
     tables.push([line.x, clean(line.y)]);
     series.push({
       label: line.name,
@@ -78,7 +79,7 @@ function linesOf(spec, axis) {
       dash: line.dash ?? [],
       paths: line.isStepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
       value: (u, value) => (line.format ?? format)(value),
-      points: { filter: line.points ? undefined : isolated, show: line.points || undefined, size: line.points ? 6 : 4, space: line.points ? 0 : 25, fill: stroke },
+      points: { filter: line.points ? undefined : isolated, show: line.points || undefined, size: isAlone ? 9 : line.points ? 6 : 4, space: line.points ? 0 : 25, fill: stroke },
     });
     if (line.high) {
       const place = series.length;
@@ -93,7 +94,10 @@ function linesOf(spec, axis) {
 }
 
 // Each area reaches from 0 to the sum of its share and those of the lines after it.
-function areasOf(spec) {
+function areasOf(given) {
+  // A first point alone stands for all that was before it.
+  const isAlone = given.lines[0]?.x.length === 1 && given.lines[0].x[0] > 0;
+  const spec = isAlone ? { ...given, lines: given.lines.map((line) => ({ ...line, x: [0, ...line.x], y: [line.y[0], ...line.y] })) } : given;
   const x = spec.lines[0]?.x ?? [];
   const sums = x.map((_, k) => (spec.lines[0].y[k] === null ? null : 0));
   const data = spec.lines.map((line) => line.y).reverse()
@@ -216,7 +220,7 @@ function heatKey(spec) {
   const stops = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((k) => `rgb(${scaleRgb(k / 8)})`);
   const value = h("b");
   const scale = h("i", { style: { background: `linear-gradient(to right,${stops})` } });
-  return { value, line: h("p", { class: "scale" }, h("span", {}, format(spec.ends[0])), scale, h("span", {}, format(spec.ends[1])), value) };
+  return { value, line: h("p", { class: "scale" }, h("span", {}, (spec.format ?? format)(spec.ends[0])), scale, h("span", {}, (spec.format ?? format)(spec.ends[1])), value) };
 }
 
 function make(element, kind, spec) {
@@ -248,7 +252,7 @@ function make(element, kind, spec) {
     axes: axesOf(spec),
     hooks: {
       draw: [(self) => { if (isHeat) paintHeat(self, spec); paintGuides(self, spec.guides ?? []); paintMarks(self, marks); }],
-      setCursor: [(self) => { showTip(self, marks); if (cell) cell.textContent = self.cursor.left >= 0 ? cellAt(self, spec) : ""; }],
+      setCursor: [(self) => { element.classList.toggle("pointed", self.cursor.left >= 0); showTip(self, marks); if (cell) cell.textContent = self.cursor.left >= 0 ? cellAt(self, spec) : ""; }],
       setScale: [(self, key) => {
         if (key !== "x" || !group || !self.isReady || group.isMoving) return;
         const { min, max } = self.scales.x;

@@ -55,6 +55,7 @@ async function show(main, params) {
           choice("x axis", [[false, "steps"], [true, "share of the run"]], isShare, (value) => { isShare = value; keep(); draw(); })),
         note, place, legend),
       h("figure", {}, h("figcaption", {}, "Settings that differ"), table), more));
+  const charted = main.querySelector(".stack figure");
 
   function keep() {
     const words = { runs: wordsOf(chosen), ...(isBand ? { show: "bands" } : {}), ...(isShare ? { x: "share" } : {}), ...(label === WHOLE ? {} : { label }) };
@@ -85,7 +86,9 @@ async function show(main, params) {
     note.textContent = [figures.join("; "), having.some((name) => judged.get(name).kind === "simulation") ? "simulated runs are dashed" : "",
       without.length ? `nothing of ${label} was measured in ${without.join(", ")}` : ""].filter(Boolean).join(". ");
     legend.replaceChildren(...(lines.length <= FEW ? [] : lines).map((line) => h("span", {}, h("i", { class: "dot", style: { background: shade(line.colour) } }), line.name)));
-    const spec = { lines, height: 300, yRange: [0, 1.02], legend: lines.length <= FEW, xLabel: isShare ? "share of the run" : "steps", xFormat: isShare ? share : undefined };
+    charted.hidden = !chosen.length;
+    const isShareOfGames = lines.every((line) => [line.y, line.high ?? []].flat().every((y) => y === null || y === undefined || (y >= 0 && y <= 1)));
+    const spec = { lines, height: 300, yRange: isShareOfGames ? [0, 1.02] : undefined, legend: lines.length <= FEW, xLabel: isShare ? "share of the run" : "steps", xFormat: isShare ? share : undefined };
     if (chart) chart.update(spec);
     else chart = lineChart(place, spec);
   }
@@ -102,7 +105,7 @@ async function show(main, params) {
       labels.replaceChildren(...names.map((name) => h("option", { value: name }, name === WHOLE ? "everything" : name)));
       labels.value = label;
       draw();
-      table.replaceChildren(told === null ? h("p", { class: "nothing" }, "Choose two runs or more.") : told.rows.length ? h("table", { class: "settings differing" },
+      table.replaceChildren(told === null ? h("p", { class: "nothing" }, rows.length ? "Choose two runs or more above." : "") : told.rows.length ? h("table", { class: "settings differing" },
         h("thead", {}, h("tr", {}, ["setting", ...told.names].map((head) => h("th", { scope: "col" }, head)))),
         h("tbody", {}, told.rows.map(({ setting, values }) => h("tr", {}, h("th", { scope: "row" }, setting), values.map((value) => h("td", {}, value ?? MISSING)))))) : h("p", { class: "nothing" }, "All their settings are the same."),
       told === null ? "" : h("p", { class: "note" }, `${told.num_same} settings are the same${told.num_left_out ? `; ${told.num_left_out} more that differ are not shown` : ""}`));

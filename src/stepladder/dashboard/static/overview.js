@@ -26,9 +26,14 @@ function placeOf({ place }) {
   return h("span", {}, h("b", {}, place.name || `${place.kind} ${place.index + 1}`), h("small", {}, `${place.kind} ${place.index + 1}${of}`));
 }
 
+// What a held-out figure is, where it is not a success: 232 is a return.
+export const kindOf = (measured) => (measured.figure.includes("return") ? "return" : "");
+
 function heldOut({ held_out: measured, success }) {
-  if (measured && measured.value !== null)
-    return h("span", { title: measured.figure }, h("b", {}, share(measured.value)), measured.low === null ? null : h("small", {}, `${share(measured.low)} to ${share(measured.high)}`));
+  if (measured && measured.value !== null) {
+    const ends = measured.low === null ? "" : `${share(measured.low)} to ${share(measured.high)}`;
+    return h("span", { title: measured.figure }, h("b", {}, share(measured.value)), h("small", {}, [kindOf(measured), ends].filter(Boolean).join(" ")));
+  }
   return success === null ? MISSING : h("span", { title: "success in training; there was no evaluation yet" }, share(success), h("small", {}, "in training"));
 }
 
@@ -50,9 +55,9 @@ function row(run) {
     h("td", { "data-head": "steps/s", class: "num" }, short(run.steps_per_second && Math.round(run.steps_per_second))),
     h("td", { "data-head": "where" }, placeOf(run)),
     h("td", { "data-head": "held-out", class: "num" }, heldOut(run)),
-    h("td", { "data-head": "course" }, sparkline(run.spark)),
+    h("td", { "data-head": "curve" }, sparkline(run.spark)),
     h("td", { "data-head": "time left", class: "num" }, run.status === "running" ? duration(run.seconds_left) : h("span", { title: `took ${duration(run.seconds)}` }, MISSING)),
-    h("td", { "data-head": "last sign", class: "num" }, h("small", {}, clock(run.updated))));
+    h("td", { "data-head": "last change", class: "num" }, h("small", {}, clock(run.updated))));
 }
 
 // Runs of one folder stand together, such as the seeds of a training; the others stand alone.
@@ -71,25 +76,42 @@ function groupsOf(runs) {
   return groups;
 }
 
+// One figure for runs that differ in their seed alone; of others a mean would say nothing.
+function together(members) {
+  const measured = members.map((run) => run.held_out).filter((one) => typeof one?.value === "number");
+  const kinds = new Set(members.map((run) => JSON.stringify([run.kind, run.subject, run.curriculum, run.budget, run.held_out?.figure])));
+  if (measured.length < 2 || kinds.size > 1) return null;
+  const values = measured.map((one) => one.value);
+  const mean = values.reduce((a, b) => a + b, 0) / values.length;
+  return h("small", {}, `held-out ${kindOf(measured[0])} ${share(mean)} in the mean, from ${share(Math.min(...values))} to ${share(Math.max(...values))}`.replace("  ", " "));
+}
+
 function groupRow(group, members) {
-  const values = members.map((run) => run.held_out?.value).filter((value) => typeof value === "number");
-  const mean = values.length ? `; held-out ${share(values.reduce((a, b) => a + b, 0) / values.length)} (${share(Math.min(...values))} to ${share(Math.max(...values))})` : "";
-  return h("tr", { class: "group" }, h("th", { scope: "rowgroup", colspan: 9 }, group, " ", h("a", { href: link("several", { group }) }, `${members.length} runs in the same charts`), mean ? h("small", {}, mean.slice(2)) : null));
+  return h("tr", { class: "group" }, h("th", { scope: "rowgroup", colspan: 9 }, group, " ", h("a", { href: link("several", { group }) }, `${members.length} runs in the same charts`), together(members)));
 }
 
 const ORDER = { running: 0, stale: 1 };
+
+// Of one folder that is a run or a sweep, an address without a page means this run or sweep.
+let isFirst = true;
 
 async function show(main) {
   const list = h("div", { class: "wide" });
   main.append(h("h1", {}, "Runs"), list);
   async function refresh() {
-    const { runs, folders } = await ask("overview");
-    runs.sort((a, b) => (ORDER[a.status] ?? 2) - (ORDER[b.status] ?? 2) || (b.updated ?? 0) - (a.updated ?? 0));
-    if (!runs.length) {
-      list.replaceChildren(h("p", { class: "nothing" }, `There are no runs in ${folders.join(", ")} yet. Begin one: stepladder train`));
+    const { runs, folders, num_sweeps: numSweeps, opens } = await ask("overview");
+    if (opens && isFirst && !isFrozen && /^#?\/?$/.test(location.hash)) {
+      isFirst = false;
+      location.replace(opens.page === "run" ? link("run", { run: opens.name }) : link("sweeps", { sweep: opens.name }));
       return;
     }
-    const heads = ["run", "status", "steps", "steps/s", "where", "held-out success", "course", "time left", "last sign of life"];
+    runs.sort((a, b) => (ORDER[a.status] ?? 2) - (ORDER[b.status] ?? 2) || (b.updated ?? 0) - (a.updated ?? 0));
+    if (!runs.length) {
+      list.replaceChildren(h("p", { class: "nothing" }, `There are no runs in ${folders.join(", ")} yet. `,
+        numSweeps ? h("a", { href: link("sweeps") }, `${numSweeps} sweep${numSweeps === 1 ? "" : "s"}`) : "Begin one: stepladder train"));
+      return;
+    }
+    const heads = ["run", "status", "steps", "steps/s", "where", "held-out", "curve", "time left", "last change"];
     list.replaceChildren(h("table", { class: "runs" },
       h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
       h("tbody", {}, groupsOf(runs).flatMap(([group, members]) => [group === "" ? null : groupRow(group, members), ...members.map(row)]))));

@@ -47,7 +47,12 @@ async function show(main, words) {
       const outcome = await ask("played", asked());
       if (mine !== turn) return;
       result.end(outcome);
+      clearTimeout(slow);
       state.textContent = `answered in ${format(Math.round(performance.now() - began))} ms`;
+      const seeds = await ask("played-seeds", asked());
+      if (mine !== turn) return;
+      result.band(seeds);
+      state.textContent += `, all seeds in ${format(Math.round(performance.now() - began))} ms`;
       document.documentElement.dataset.played = String(mine);
     } catch (error) {
       if (mine !== turn) return;
@@ -92,6 +97,7 @@ async function show(main, words) {
     const own = { name: "num_envs", kind: "integer", value: 8, about: "Envs that play at the same time.", slider: { low: 1, high: Math.min(limits.num_envs, 256), log: true } };
     const budget = { name: "budget", kind: "integer", value: scenario.budget, about: `How long they play, in ${unitOf(scenario.measure)}; by default about twice as long as uniform needs.`, slider: { low: Math.max(1, Math.round(scenario.budget / 20)), high: Math.min(limits.budget, scenario.budget * 5), log: true } };
     const seed = { name: "seed", kind: "integer", value: 0, about: "Of the learner and of the curriculum. Another seed, another course.", slider: { low: 0, high: 50, log: false } };
+    const seeds = { name: "num_seeds", kind: "integer", value: 8, about: "Seeds of the band: that one and those after it.", slider: { low: 1, high: limits.num_seeds, log: true } };
     const places = h("datalist", { id: "scenarios" }, scenarios.map((one) => h("option", { value: one.name }, one.about)));
     const place = h("input", { id: "scenario", class: "text", list: "scenarios", value: question.scenario, autocomplete: "off", spellcheck: "false", onchange: () => {
       question = { ...question, scenario: place.value.trim(), learner: {}, budget: undefined };
@@ -108,12 +114,12 @@ async function show(main, words) {
         scenarios.map((one) => h("li", {}, h("button", { type: "button", class: "more", onclick: () => { place.value = one.name; place.dispatchEvent(new Event("change")); } }, one.name), h("small", {}, ` ${one.about}`))),
         h("li", {}, h("small", {}, `further ones: ${forms.map((one) => one.form).join(", ")}`)))),
       h("label", { for: "curriculum" }, "curriculum"), method, h("small", { class: "about" }, about));
-    const simple = group("How long", "", [own, budget, seed], question);
+    const simple = group("How long", "", [own, budget, seed, seeds], question);
     panel.replaceChildren(top,
       group(`Settings of ${question.curriculum}`, known.settings.length ? "" : "It has none.", known.settings, question.settings),
       group("The learner", "How practice turns into skill.", known.learner, question.learner),
       simple,
-      h("p", {}, h("button", { type: "button", class: "more", onclick: () => { question = { ...question, settings: {}, learner: {}, num_envs: undefined, budget: undefined, seed: undefined }; fill(); play(); } }, "reset everything")));
+      h("p", {}, h("button", { type: "button", class: "more", onclick: () => { question = { ...question, settings: {}, learner: {}, num_envs: undefined, budget: undefined, seed: undefined, num_seeds: undefined }; fill(); play(); } }, "reset everything")));
   }
 
   const unsubscribe = onSetting((name) => { if (name === "theme") result.draw(); });

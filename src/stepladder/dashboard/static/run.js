@@ -23,6 +23,7 @@ class Context {
     this.run = run;
     this.group = new Group(onZoom);
     this.charts = new Set();
+    this.others = [];
   }
 
   ask(question, params = {}) {
@@ -46,7 +47,10 @@ class Context {
   colour(name, rank = -1, count = 0) {
     const place = this.labels.indexOf(name);
     if (place >= 0) return labelColour(place, this.labels.length);
-    return rank >= 0 ? labelColour(rank, count) : runColour([...name].reduce((sum, letter) => (31 * sum + letter.codePointAt(0)) % 997, 7));
+    if (rank >= 0) return labelColour(rank, count);
+    // Names that are no labels, such as opponents: each has the next colour, from its first chart on.
+    if (!this.others.includes(name)) this.others.push(name);
+    return runColour(this.others.indexOf(name));
   }
 
   timeOf(step) {

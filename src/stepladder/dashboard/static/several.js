@@ -5,6 +5,7 @@ import { runColour, runDash, shade } from "./colours.js";
 import { lines } from "./curves.js";
 import { choice, debounced, drawnWhenSeen, h } from "./dom.js";
 import { share } from "./numbers.js";
+import { kindOf } from "./overview.js";
 import { onSetting, set, settings } from "./settings.js";
 import { link, problem } from "./shell.js";
 import { ask } from "./source.js";
@@ -25,12 +26,21 @@ function valueAt({ x, y }, at) {
   return a === null || b === null ? null : a + ((b - a) * (at - x[right - 1])) / (x[right] - x[right - 1]);
 }
 
+// Runs with the same budget end some steps apart. So far beyond its ends a curve keeps its value, or
+// the mean of the others would jump there.
+const NEAR_END = 0.02;
+
 // Mean, lowest and highest of several curves where at least half of them are known.
 export function banded(curves) {
   const xs = curves.flatMap((curve) => curve.x);
   const [first, last] = [Math.min(...xs), Math.max(...xs)];
   const x = [...Array(GRID_POINTS).keys()].map((k) => first + ((last - first) * k) / (GRID_POINTS - 1));
-  const columns = x.map((at) => curves.map((curve) => valueAt(curve, at)).filter((value) => value !== null));
+  const reach = NEAR_END * (last - first);
+  const within = (curve, at) => {
+    const [begin, end] = [curve.x[0], curve.x.at(-1)];
+    return at < begin && begin - at <= reach ? begin : at > end && at - end <= reach ? end : at;
+  };
+  const columns = x.map((at) => curves.map((curve) => valueAt(curve, within(curve, at))).filter((value) => value !== null));
   const known = (values, reduce) => (values.length * 2 >= curves.length && values.length ? reduce(values) : null);
   return {
     x,
@@ -82,7 +92,7 @@ async function show(main, params) {
 
   const legend = h("div", { class: "run-legend" }, runs.map((run, index) => h("span", {},
     h("button", { type: "button", "aria-pressed": "true", onclick: (event) => { if (!hidden.delete(run.name)) hidden.add(run.name); event.currentTarget.setAttribute("aria-pressed", String(!hidden.has(run.name))); updateAll(); } },
-      h("i", { class: "dot", style: { background: shade(runColour(index)) } }), run.name), h("a", { href: link("run", { run: run.name }), title: "open this run" }, "\u2197"), statusMark(run), run.held_out?.value === undefined || run.held_out === null ? null : h("small", {}, `held-out ${share(run.held_out.value)}`))));
+      h("i", { class: "dot", style: { background: shade(runColour(index)) } }), run.name), h("a", { href: link("run", { run: run.name }), title: "open this run" }, "\u2197"), statusMark(run), run.held_out?.value === undefined || run.held_out === null ? null : h("small", {}, ["held-out", kindOf(run.held_out), share(run.held_out.value)].filter(Boolean).join(" ")))));
   const tools = h("nav", { class: "tools", "aria-label": "charts" },
     h("label", {}, "show ", choice("runs as", [[false, "lines"], [true, "mean and range"]], isBand, (value) => { isBand = value; updateAll(); })),
     h("label", {}, "x ", choice("x axis", X_CHOICES, settings.x, (value) => set("x", value))),

@@ -20,7 +20,7 @@ async function showAll(main) {
   const refresh = async () => {
     const rows = await ask("sweeps");
     if (!rows.length) {
-      list.replaceChildren(h("p", { class: "nothing" }, "There is no sweep in these folders. Begin one: stepladder sweep; and name its folder: stepladder dashboard runs sweeps"));
+      list.replaceChildren(h("p", { class: "nothing" }, "There is no sweep in these folders. Begin one: stepladder sweep. Sweeps are looked for in the folders runs and sweeps, or in those that are named: stepladder dashboard FOLDER"));
       return;
     }
     list.replaceChildren(h("table", { class: "runs" },
@@ -43,7 +43,7 @@ function importance({ importance: found, measure }) {
   return [
     h("div", { class: "bars" }, rows.map(([name, value]) => h("div", { class: "bar-row plain" }, h("span", { class: "name" }, name),
       h("span", { class: "amount" }, h("i", { style: { width: `${100 * value}%`, background: `light-dark(${MAIN.join(",")})` } }), share(value))))),
-    h("p", { class: "note" }, `Measure: ${measure}. Of one sweep: what its ranges contain, it can tell apart.`)];
+    h("p", { class: "note" }, `Measure: ${measure}. It holds for the values that this sweep has tried.`)];
 }
 
 // Where a trial leads: to its runs, or to the playground with its values.

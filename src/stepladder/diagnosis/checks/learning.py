@@ -14,17 +14,23 @@ from stepladder.diagnosis.finding import Told, check, error, warning
 from stepladder.diagnosis.record_of_run import LabelCurve, RunEvidence
 
 SURE = 3.0
-"""Standard deviations from which a difference is no chance, also as the largest of several."""
+"""Standard deviations from which a difference between two given parts is no chance."""
+
+CHANCE_OF_BEST = 3.4
+"""Standard deviations that the last part may lie below what it should be, in any of ten labels."""
 
 LARGE_DROP = 0.25
+LOST_SHARE = 0.5
+"""Share of its best success up to which a label counts as lost."""
+
 HIGH_SUCCESS = 0.8
 """Success above which nothing has to rise any more."""
 
 DISTINCT = 16.0
 """Held-out games of a label that count at most: fixed levels are played again and again."""
 
-BLOCK = 60.0
-"""Episodes of practice that are judged together."""
+BLOCK, MOST_BLOCKS = 60.0, 20.0
+"""Episodes of practice that are judged together at least, and parts of a run at most."""
 
 FEW_EVALUATIONS = 5
 
@@ -50,9 +56,10 @@ def blocks_of(curve: LabelCurve, is_held_out: bool) -> list[Block]:
         ]
     found: list[Block] = []
     won = played = 0.0
+    enough = max(BLOCK, float(curve.counts.sum()) / MOST_BLOCKS)
     for step, rate, count in zip(curve.steps, curve.success, curve.counts, strict=True):
         won, played = won + rate * count, played + count
-        if played >= BLOCK:
+        if played >= enough:
             found.append(Block(float(step), won / played, played))
             won = played = 0.0
     return found
@@ -72,12 +79,21 @@ def deviations(one: Block, other: Block) -> float:
     return (one.rate - other.rate) / math.sqrt(noise)
 
 
+def sure_of_fall(num_blocks: int) -> float:
+    """Return the standard deviations by which the last part must lie below the best of so many.
+
+    The best of many parts is above their mean by chance, the more the longer a run is.
+    """
+    return max(SURE, (math.sqrt(2.0 * math.log(num_blocks)) + CHANCE_OF_BEST) / math.sqrt(2.0))
+
+
 def dropped(blocks: Sequence[Block]) -> tuple[Block, Block] | None:
     """Return the best part and the last one, if success has fallen clearly; else None."""
     if len(blocks) < 3:
         return None
     best, last = max(blocks[:-1], key=lambda block: block.rate), blocks[-1]
-    has_fallen = best.rate - last.rate >= LARGE_DROP and deviations(best, last) >= SURE
+    is_sure = deviations(best, last) >= sure_of_fall(len(blocks))
+    has_fallen = best.rate - last.rate >= LARGE_DROP and is_sure
     return (best, last) if has_fallen else None
 
 
@@ -135,7 +151,9 @@ def forgot(run: RunEvidence) -> Iterator[Told]:
     if is_all:
         return
     for fall in found:
-        yield error(
+        # A label that still has most of its success is practised again before it is gone.
+        tell = error if fall.last.rate <= LOST_SHARE * fall.best.rate else warning
+        yield tell(
             f"{where} success of {fall.label!r} fell from {fall.best.rate:.2f} at step "
             f"{fall.best.step:,.0f} to {fall.last.rate:.2f} at step {fall.last.step:,.0f}, while "
             "others stayed",

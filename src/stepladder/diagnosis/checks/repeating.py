@@ -30,7 +30,8 @@ def not_reproducible(env: EnvEvidence) -> Iterator[Told]:
     made, repeats = found
     text = (
         "two envs with the same seed, task and actions differ at "
-        f"{_at(repeats.fresh_differs_at or 0)}; expected equal episodes"
+        f"{_at(repeats.fresh_differs_at or 0)}; expected equal episodes. Until they are equal, "
+        "nobody can tell whether tasks have an effect"
     )
     if made.declares_randomness:
         yield note(f"{text}, but its spec says nondeterministic", "Nothing, if it must be so.")

@@ -168,9 +168,16 @@ def stage_stuck(run: RunEvidence) -> Iterator[Told]:
     yield error(
         f"stage {found.stage!r} has lasted since step {since:,} and asks for {found.threshold:g} "
         f"over {config.window_episodes} episodes; success is {success:.2f} and hardly rises, "
-        f"which reaches that in {chance:.2g} of all windows",
+        f"and luck reaches that {_how_often(chance)}",
         f"Lower its threshold to about {max(0.05, success - 0.1):.2f}, or make its tasks easier.",
     )
+
+
+def _how_often(chance: float) -> str:
+    """Return how often something happens per window, as people say it."""
+    if chance < 1e-6:
+        return "in less than one of a million windows"
+    return f"in one of {1.0 / chance:,.0f} windows" if chance < 0.5 else f"in {chance:.0%} of them"
 
 
 def _pooled(curves: list[LabelCurve], after: float, until: float) -> tuple[float, float]:

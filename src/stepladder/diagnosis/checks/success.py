@@ -31,10 +31,15 @@ def missing(env: EnvEvidence) -> Iterator[Told]:
     """Success cannot be read at the end of episodes, and is needed or named."""
     ended = _ended(env)
     if ended and all(one.success is None and not one.success_trouble for one in ended):
-        yield note(
+        keys = ", ".join(ended[0].info_keys) or "nothing"
+        made = env.made
+        is_choice = made is not None and made.has_tasks and made.num_tasks != 1
+        tell = warning if is_choice else note
+        yield tell(
             f"none of {len(ended)} episodes says whether it succeeded, and the curriculum here "
-            "does not need it",
-            "Add is_success to the last info, or give --return-threshold: most curricula need it.",
+            f"does not need it; the last info has: {keys}",
+            "Add is_success to the last info, or give --success-key NAME or --return-threshold X: "
+            "most curricula need it.",
         )
     bad = [one for one in ended if one.success_trouble]
     if not bad:

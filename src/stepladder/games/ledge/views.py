@@ -5,6 +5,8 @@ observation arrays. Thanks to the margin of a packed level, the patch needs no c
 edge.
 """
 
+from typing import NamedTuple
+
 from stepladder.arrays import Bytes, Floats32
 from stepladder.compiled import bare, inlined
 from stepladder.games.ledge.physics import FALL_SPEED, GROUND_GRACE, RUN_SPEED, WALL_GRACE, Runner
@@ -16,39 +18,43 @@ from stepladder.games.ledge.world import (
     LevelRecord,
 )
 
-VECTOR_NAMES = (
-    "x",  # -1 at the left edge of the map, 1 at the right one
-    "y",  # -1 at the upper edge, 1 at the lower one
-    "x in tile",  # -1 at the left edge of the tile, 1 at the right one
-    "y in tile",
-    "speed x",  # 1 is the running speed
-    "speed y",  # 1 is the fastest fall; a fresh jump is almost -1
-    "on ground",
-    "left wall",
-    "right wall",
-    "ground grace",  # 1 on the ground, falling to 0: a jump off the ground is possible above 0
-    "wall grace",  # sign: side of the wall that can be jumped off; size as above
-    "rising",  # 1 while holding jump still carries up
-    "jump held",  # 1 if jump has to be let go before it can be pressed again
-    "switch x",  # offsets, squashed: distance / (distance + 5)
-    "switch y",
-    "door x",
-    "door y",
-    "switch touched",
-    "time left",  # from 1 down to 0
-)
-NUM_VECTOR = len(VECTOR_NAMES)
 
-ROUTE_NAMES = (
-    "near route x",  # offset to a tile 4 tiles along the route, in 4 tiles
-    "near route y",
-    "far route x",  # offset to a tile 12 tiles along the route, in 12 tiles
-    "far route y",
-    "route left",  # to the switch, or once it is touched to the door: distance / (distance + 20)
-)
-"""Follow `VECTOR_NAMES` in envs that show the route."""
+class RunnerView(NamedTuple):
+    """The numbers that show the runner, its level and its time."""
 
-NUM_ROUTE = len(ROUTE_NAMES)
+    x: float  # -1 at the left edge of the map, 1 at the right one
+    y: float  # -1 at the upper edge, 1 at the lower one
+    x_in_tile: float  # -1 at the left edge of the tile, 1 at the right one
+    y_in_tile: float
+    speed_x: float  # 1 is the running speed
+    speed_y: float  # 1 is the fastest fall; a fresh jump is almost -1
+    on_ground: float
+    left_wall: float
+    right_wall: float
+    ground_grace: float  # 1 on the ground, falling to 0: a jump off the ground is possible above 0
+    wall_grace: float  # sign: side of the wall that can be jumped off; size as above
+    rising: float  # 1 while holding jump still carries up
+    jump_held: float  # 1 if jump has to be let go before it can be pressed again
+    switch_x: float  # offsets, squashed: distance / (distance + 5)
+    switch_y: float
+    door_x: float
+    door_y: float
+    switch_touched: float
+    time_left: float  # from 1 down to 0
+
+
+class RouteView(NamedTuple):
+    """The numbers that follow `RunnerView` in envs that show the route."""
+
+    near_x: float  # offset to a tile 4 tiles along the route, in 4 tiles
+    near_y: float
+    far_x: float  # offset to a tile 12 tiles along the route, in 12 tiles
+    far_y: float
+    left: float  # to the switch, or once it is touched to the door: distance / (distance + 20)
+
+
+NUM_VECTOR = len(RunnerView._fields)
+NUM_ROUTE = len(RouteView._fields)
 NEAR_TILES, FAR_TILES = 4, 12
 ROUTE_SCALE = 20.0
 
@@ -69,27 +75,31 @@ def _squashed(offset: float) -> float:
 
 @bare
 def write_vector(runner: Runner, level: LevelRecord, row: Floats32) -> None:
-    """Write the numbers of `VECTOR_NAMES`, in that order, into a row of `NUM_VECTOR` numbers."""
+    """Write a `RunnerView` into the first numbers of a row."""
     x, y = runner.x, runner.y
-    row[0] = 2.0 * x / level.width - 1.0
-    row[1] = 2.0 * y / level.height - 1.0
-    row[2] = 2.0 * (x - int(x)) - 1.0
-    row[3] = 2.0 * (y - int(y)) - 1.0
-    row[4] = runner.vx * (1.0 / RUN_SPEED)
-    row[5] = runner.vy * (1.0 / FALL_SPEED)
-    row[6] = runner.on_ground
-    row[7] = 1.0 if runner.wall < 0 else 0.0
-    row[8] = 1.0 if runner.wall > 0 else 0.0
-    row[9] = runner.ground_grace * (1.0 / GROUND_GRACE)
-    row[10] = runner.grace_wall * runner.wall_grace * (1.0 / WALL_GRACE)
-    row[11] = runner.rising
-    row[12] = runner.jump_held
-    row[13] = _squashed(level.switch_x - x)
-    row[14] = _squashed(level.switch_y - y)
-    row[15] = _squashed(level.door_x - x)
-    row[16] = _squashed(level.door_y - y)
-    row[17] = runner.switch_touched
-    row[18] = 1.0 - runner.steps / level.time_limit
+    view = RunnerView(
+        x=2.0 * x / level.width - 1.0,
+        y=2.0 * y / level.height - 1.0,
+        x_in_tile=2.0 * (x - int(x)) - 1.0,
+        y_in_tile=2.0 * (y - int(y)) - 1.0,
+        speed_x=runner.vx * (1.0 / RUN_SPEED),
+        speed_y=runner.vy * (1.0 / FALL_SPEED),
+        on_ground=float(runner.on_ground),
+        left_wall=float(max(-runner.wall, 0)),
+        right_wall=float(max(runner.wall, 0)),
+        ground_grace=runner.ground_grace * (1.0 / GROUND_GRACE),
+        wall_grace=runner.grace_wall * runner.wall_grace * (1.0 / WALL_GRACE),
+        rising=float(runner.rising),
+        jump_held=float(runner.jump_held),
+        switch_x=_squashed(level.switch_x - x),
+        switch_y=_squashed(level.switch_y - y),
+        door_x=_squashed(level.door_x - x),
+        door_y=_squashed(level.door_y - y),
+        switch_touched=float(runner.switch_touched),
+        time_left=1.0 - runner.steps / level.time_limit,
+    )
+    for number in range(NUM_VECTOR):
+        row[number] = view[number]
 
 
 @inlined
@@ -106,7 +116,7 @@ def _nearer(distances: Distances, i: int, j: int, down: int, right: int) -> tupl
 
 @bare
 def write_route(runner: Runner, distances: Distances, row: Floats32) -> None:
-    """Write the numbers of `ROUTE_NAMES` behind those of `VECTOR_NAMES`.
+    """Write a `RouteView` into a row, behind the `RunnerView`.
 
     The route is a shortest one around walls and mines; gravity plays no part in it. It goes
     straight on where it can.
@@ -118,22 +128,23 @@ def write_route(runner: Runner, distances: Distances, row: Floats32) -> None:
     """
     i, j = int(runner.y) + MARGIN, int(runner.x) + MARGIN
     left = distances[i, j]
-    for number in range(NUM_VECTOR, NUM_VECTOR + NUM_ROUTE):
-        row[number] = 0.0
-    if left == UNREACHABLE:
-        row[NUM_VECTOR + 4] = 1.0
-        return
-    row[NUM_VECTOR + 4] = left / (left + ROUTE_SCALE)
-    down, right = 0, 0
-    for step in range(1, FAR_TILES + 1):
-        if left > 0:
-            down, right = _nearer(distances, i, j, down, right)
-            i, j, left = i + down, j + right, left - 1
-        if step == NEAR_TILES:
-            row[NUM_VECTOR] = (j - MARGIN + 0.5 - runner.x) * (1.0 / NEAR_TILES)
-            row[NUM_VECTOR + 1] = (i - MARGIN + 0.5 - runner.y) * (1.0 / NEAR_TILES)
-    row[NUM_VECTOR + 2] = (j - MARGIN + 0.5 - runner.x) * (1.0 / FAR_TILES)
-    row[NUM_VECTOR + 3] = (i - MARGIN + 0.5 - runner.y) * (1.0 / FAR_TILES)
+    near_x = near_y = far_x = far_y = 0.0
+    far_left = 1.0
+    if left != UNREACHABLE:
+        far_left = left / (left + ROUTE_SCALE)
+        down, right = 0, 0
+        for step in range(1, FAR_TILES + 1):
+            if left > 0:
+                down, right = _nearer(distances, i, j, down, right)
+                i, j, left = i + down, j + right, left - 1
+            if step == NEAR_TILES:
+                near_x = (j - MARGIN + 0.5 - runner.x) * (1.0 / NEAR_TILES)
+                near_y = (i - MARGIN + 0.5 - runner.y) * (1.0 / NEAR_TILES)
+        far_x = (j - MARGIN + 0.5 - runner.x) * (1.0 / FAR_TILES)
+        far_y = (i - MARGIN + 0.5 - runner.y) * (1.0 / FAR_TILES)
+    view = RouteView(near_x=near_x, near_y=near_y, far_x=far_x, far_y=far_y, left=far_left)
+    for number in range(NUM_ROUTE):
+        row[NUM_VECTOR + number] = view[number]
 
 
 @inlined

@@ -12,16 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.arrays import Floats
 from stepladder.configs.checks import require_integer
 from stepladder.errors import ConfigError
-from stepladder.simulator.calibration.fit import Fitted, dynamics_of, fit, rates_of, uncertainty
+from stepladder.simulator.calibration.fit import (
+    Fitted,
+    Lengths,
+    dynamics_of,
+    fit,
+    rates_of,
+    uncertainty,
+)
 from stepladder.simulator.calibration.judging import LabelFit, Likelihoods, forecast, judge_fit
 from stepladder.simulator.calibration.practice import Practice
 from stepladder.simulator.calibration.reading import read_practice
-from stepladder.simulator.calibration.replay import Rates, mean_success, replay
+from stepladder.simulator.calibration.replay import Rates, replay
 from stepladder.simulator.generalising.config import Generalising
 from stepladder.simulator.generalising.scenarios import GeneralScenario
+from stepladder.simulator.generalising.state import mean_chance
 
 LOWEST_GOAL, HIGHEST_GOAL = 0.05, 0.95
 
@@ -114,9 +121,10 @@ def calibrate(
 
     Raises:
         RunError: A run cannot be read, or lacks something.
-        ConfigError: There is no run, or goal or target do not fit.
+        ConfigError: There is no run, or one twice, or goal or target do not fit.
     """
     require_integer("seed", seed, 0)
+    _require_different(runs)
     read = [one if isinstance(one, Practice) else read_practice(one) for one in runs]
     if not read:
         raise ConfigError("there is no run to calibrate on. Name the folder of one, or of several.")
@@ -153,6 +161,17 @@ def calibrate(
     )
 
 
+def _require_different(runs: Sequence[str | os.PathLike[str] | Practice]) -> None:
+    """Raise `ConfigError` if a folder is named twice: its episodes would count twice."""
+    folders = [os.path.realpath(one) for one in runs if not isinstance(one, Practice)]
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise ConfigError(
+                f"{folder} is named {folders.count(folder)} times, so that its episodes would "
+                "count as often. Name every run once."
+            )
+
+
 def _in_order(practices: list[Practice]) -> list[Practice]:
     """Give all trainings the same groups, those with the most success first.
 
@@ -184,7 +203,7 @@ def _fit_in_order(practices: list[Practice], seed: int) -> tuple[list[Practice],
     """
     fitted = fit(practices, seed=seed)
     rates = rates_of(fitted.vector, len(practices[0].groups))
-    untrained = [mean_success(-d, s) for d, s in zip(rates.difficulty, rates.spread, strict=True)]
+    untrained = [mean_chance(-d, s) for d, s in zip(rates.difficulty, rates.spread, strict=True)]
     order = np.argsort(-np.array(untrained), kind="stable").tolist()
     if order == sorted(order):
         return practices, fitted
@@ -203,7 +222,7 @@ def _check_target(target: Sequence[str], groups: tuple[str, ...]) -> None:
             )
 
 
-def _lengths(practices: Sequence[Practice]) -> tuple[Floats, Floats]:
+def _lengths(practices: Sequence[Practice]) -> Lengths:
     """Return the mean lengths of successes and failures per group.
 
     A group without successes has the length of those of the nearest easier group, or of its own
@@ -221,13 +240,16 @@ def _lengths(practices: Sequence[Practice]) -> tuple[Floats, Floats]:
             if math.isnan(lengths[group]):
                 before = lengths[group - 1] if group else other[group]
                 lengths[group] = before if before >= 1.0 else other[group]
-    return np.maximum(1.0, np.nan_to_num(success, nan=1.0)), np.nan_to_num(failure, nan=1.0)
+    return Lengths(
+        success=np.maximum(1.0, np.nan_to_num(success, nan=1.0)),
+        failure=np.nan_to_num(failure, nan=1.0),
+    )
 
 
 def _start(dynamics: Generalising) -> float:
     """Return the success on held-out tasks before anything is learned."""
     pairs = zip(dynamics.difficulty, dynamics.spread, strict=True)
-    return float(np.array([mean_success(-d, s) for d, s in pairs]) @ dynamics.target_weights)
+    return float(np.array([mean_chance(-d, s) for d, s in pairs]) @ dynamics.target_weights)
 
 
 def _reached(practices: Sequence[Practice], rates: Rates, dynamics: Generalising) -> float:

@@ -164,10 +164,13 @@ def rates_of(vector: Floats, num_groups: int) -> Rates:
     difficulty = vector[first : first + num_groups]
     spread = np.exp(np.minimum(vector[first + num_groups :], 3.0))
     return Rates(
-        np.ascontiguousarray(difficulty),
-        np.ascontiguousarray(np.broadcast_to(spread, num_groups)),
-        coupling_matrix(num_groups, near, reach),
-        *(eta, eta_memory, min(forget, 0.5), min(forget_memory, 0.9)),
+        difficulty=np.ascontiguousarray(difficulty),
+        spread=np.ascontiguousarray(np.broadcast_to(spread, num_groups)),
+        coupling=coupling_matrix(num_groups, near, reach),
+        eta=eta,
+        eta_memory=eta_memory,
+        lambda_forget=min(forget, 0.5),
+        lambda_memory=min(forget_memory, 0.9),
     )
 
 
@@ -326,9 +329,14 @@ def fit(practices: Sequence[Practice], *, seed: int = 0) -> Fitted:
     return _descend(problem, prior, dispersion, best.vector, LONG)
 
 
-def dynamics_of(
-    rates: Rates, practices: Sequence[Practice], lengths: tuple[Floats, Floats]
-) -> Generalising:
+class Lengths(NamedTuple):
+    """Mean env steps of a play per group."""
+
+    success: Floats
+    failure: Floats
+
+
+def dynamics_of(rates: Rates, practices: Sequence[Practice], lengths: Lengths) -> Generalising:
     """Return the settings of the fitted learner; target and goal are the usual ones."""
     first = practices[0]
     near = [[float(f"{entry:.6g}") for entry in row] for row in rates.coupling.tolist()]
@@ -338,8 +346,8 @@ def dynamics_of(
         num_tasks=tuple(np.max([one.num_tasks for one in practices], axis=0).tolist()),
         difficulty=tuple(float(f"{entry:.6g}") for entry in rates.difficulty),
         spread=tuple(float(f"{entry:.6g}") for entry in rates.spread),
-        success_steps=tuple(max(1, round(entry)) for entry in lengths[0].tolist()),
-        failure_steps=tuple(max(1, round(entry)) for entry in lengths[1].tolist()),
+        success_steps=tuple(max(1, round(entry)) for entry in lengths.success.tolist()),
+        failure_steps=tuple(max(1, round(entry)) for entry in lengths.failure.tolist()),
         coupling=tuple(map(tuple, near)),
         eta=rates.eta,
         eta_memory=rates.eta_memory,

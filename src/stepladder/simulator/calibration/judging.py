@@ -7,6 +7,7 @@ or keeps the rate that it had last.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,22 +128,30 @@ def _last_values(practice: Practice) -> Floats:
     return rates
 
 
+class Guesses(NamedTuple):
+    """Chances of success in one training, per epoch and group or per group."""
+
+    learner: Floats
+    constant: Floats
+    """If every label had one rate."""
+    last: Floats
+    """If every label had the rate of the epochs before."""
+
+
 def _likelihoods(
-    practices: Sequence[Practice],
-    guesses: Sequence[tuple[Floats, Floats, Floats]],
-    group: int | None = None,
+    practices: Sequence[Practice], guesses: Sequence[Guesses], group: int | None = None
 ) -> Likelihoods:
     """Return the likelihoods of three predictions per training, of one group or of all."""
     columns = slice(None) if group is None else slice(group, group + 1)
-    sums, total = np.zeros(3), 0.0
+    sums, total = dict.fromkeys(Guesses._fields, 0.0), 0.0
     for practice, chances in zip(practices, guesses, strict=True):
         plays, wins = practice.plays[:, columns], practice.successes[:, columns]
         total += float(plays.sum())
-        for kind, table in enumerate(chances):
+        for name, table in chances._asdict().items():
             rates = np.broadcast_to(table, practice.plays.shape)[:, columns]
-            sums[kind] += log_likelihood(with_slips(rates), plays, wins).sum()
-    learner, constant, last = (sums / max(1.0, total)).tolist()
-    return Likelihoods(plays=int(total), learner=learner, constant=constant, last=last)
+            sums[name] += float(log_likelihood(with_slips(rates), plays, wins).sum())
+    means = {name: whole / max(1.0, total) for name, whole in sums.items()}
+    return Likelihoods(plays=int(total), **means)
 
 
 def judge_fit(
@@ -151,7 +160,7 @@ def judge_fit(
     """Return how well a learner explains trainings, per label and altogether."""
     predicted = [replay(one, rates).practised for one in practices]
     guesses = [
-        (chances, _rate(one.successes, one.plays), _last_values(one))
+        Guesses(chances, _rate(one.successes, one.plays), _last_values(one))
         for one, chances in zip(practices, predicted, strict=True)
     ]
     labels = tuple(
@@ -179,7 +188,7 @@ def forecast(practices: Sequence[Practice], seed: int) -> Likelihoods | None:
     found = fit(halves, seed=seed)
     rates = rates_of(found.vector, len(practices[0].groups))
     rests: list[Practice] = []
-    guesses: list[tuple[Floats, Floats, Floats]] = []
+    guesses: list[Guesses] = []
     for half, one in zip(halves, practices, strict=True):
         first = len(half.steps)
         rest = one.since(first)
@@ -189,5 +198,5 @@ def forecast(practices: Sequence[Practice], seed: int) -> Likelihoods | None:
         constant = _rate(half.successes, half.plays)
         last = _rate(half.successes[recent], half.plays[recent])
         rests.append(rest)
-        guesses.append((replay(one, rates).practised[first:], constant, last))
+        guesses.append(Guesses(replay(one, rates).practised[first:], constant, last))
     return _likelihoods(rests, guesses)

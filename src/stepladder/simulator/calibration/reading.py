@@ -61,6 +61,8 @@ def read_practice(folder: str | os.PathLike[str]) -> Practice:
     evaluations, further = _held_out(reader, groups)
     num_envs, update_steps, more = _pace(reader.config, int(steps[-1]))
     notes += further + more
+    if reader.status == "running":
+        notes.append(f"it is still running; this is what it practised up to step {steps[-1]:,}")
     if OTHER_NAMES in groups:
         notes.append(f"labels beyond the first {len(groups) - 1} are one group, {OTHER_NAMES!r}")
     return Practice(

@@ -11,11 +11,10 @@ import numpy as np
 from stepladder.arrays import Floats, Words
 from stepladder.compiled import compiled
 from stepladder.simulator.calibration.practice import Practice
+from stepladder.simulator.generalising.state import NO_SPREAD, mean_chance
 
 STRIDES = 4
 """Parts of an epoch within which skills count as constant, if it has that many updates."""
-
-NO_SPREAD = 1e-6
 
 
 class Rates(NamedTuple):
@@ -57,22 +56,8 @@ class Predicted(NamedTuple):
 
 
 @compiled
-def _log_one_plus_exp(x: float) -> float:
-    return max(x, 0.0) + np.log1p(np.exp(-abs(x)))
-
-
-@compiled
 def _chance(x: float) -> float:
     return 1.0 / (1.0 + np.exp(-x))
-
-
-@compiled
-def mean_success(ahead: float, spread: float) -> float:
-    """Return the mean chance over difficulties that lie evenly within `spread`."""
-    if spread < NO_SPREAD:
-        return _chance(ahead)
-    whole = _log_one_plus_exp(ahead + spread) - _log_one_plus_exp(ahead - spread)
-    return whole / (2.0 * spread)
 
 
 @compiled
@@ -110,7 +95,7 @@ def _replay(course: PlaysByEpoch, rates: Rates, found: Predicted) -> None:
             for group in range(num_groups):
                 spread = rates.spread[group]
                 ahead = skills[group] + memories[group] - rates.difficulty[group]
-                found.practised[epoch, group] += mean_success(ahead, spread) / parts
+                found.practised[epoch, group] += mean_chance(ahead, spread) / parts
                 each = mean_taught(ahead, spread)
                 if len(found.echo) > 0:
                     found.taught[epoch, group] += each / parts
@@ -125,7 +110,7 @@ def _replay(course: PlaysByEpoch, rates: Rates, found: Predicted) -> None:
                     skills[group] += rates.coupling[group, other] * gains[other]
         for group in range(num_groups):
             ahead = skills[group] - rates.difficulty[group]
-            found.held_out[epoch, group] = mean_success(ahead, rates.spread[group])
+            found.held_out[epoch, group] = mean_chance(ahead, rates.spread[group])
 
 
 def replay(practice: Practice, rates: Rates) -> Predicted:

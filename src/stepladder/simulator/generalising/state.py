@@ -22,6 +22,9 @@ MASTERED_SUCCESS = 0.9
 LOCKED = 0.1
 """Chance of success below which the statistics count a task as out of reach."""
 
+NO_SPREAD = 1e-6
+"""Spread of difficulties below which all tasks of a group count as equal."""
+
 MOST_SKILL = 1e12
 """Skills and memories of a snapshot are at most this."""
 
@@ -198,19 +201,24 @@ def _softplus(x: float) -> float:
     return max(x, 0.0) + np.log1p(np.exp(-abs(x)))
 
 
+@inlined
+def mean_chance(ahead: float, spread: float) -> float:
+    """Return the mean chance of success on tasks whose difficulties lie evenly within `spread`.
+
+    The mean is an integral with a closed form; `ahead` is skill less the mean difficulty.
+    """
+    if spread < NO_SPREAD:
+        return 1.0 / (1.0 + np.exp(-ahead))
+    whole = _softplus(ahead + spread) - _softplus(ahead - spread)
+    return whole / (2.0 * spread)
+
+
 @bare
 def held_out(learner: GeneralState, group: int) -> float:
-    """Return the mean success on held-out tasks of a group.
-
-    Their difficulties lie evenly around the group's mean, so the mean is an integral with a
-    closed form.
-    """
+    """Return the mean success on held-out tasks of a group."""
     own = learner.groups[group]
-    ahead = learner.skills[group].skill - own.difficulty
-    if own.spread < 1e-6:
-        return 1.0 / (1.0 + np.exp(-ahead))
-    whole = _softplus(ahead + own.spread) - _softplus(ahead - own.spread)
-    return min(1.0, max(0.0, whole / (2.0 * own.spread)))
+    success = mean_chance(learner.skills[group].skill - own.difficulty, own.spread)
+    return min(1.0, max(0.0, success))
 
 
 @bare

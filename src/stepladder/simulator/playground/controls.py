@@ -19,6 +19,7 @@ from stepladder.simulator.generalising.scenarios import GENERAL_FAMILIES, GENERA
 from stepladder.simulator.playground.question import (
     LARGEST_BATCH,
     MAX_SAMPLES,
+    MOST_SEEDS,
     OwnScenarios,
     Question,
     learner_settings,
@@ -59,7 +60,7 @@ def controls(question: Question, places: OwnScenarios | None = None) -> dict[str
         "curricula": _curricula(place),
         "settings": [control(one) for one in settings_of(usual)],
         "learner": [control(one) for one in learner_settings(setup.place)],
-        "limits": {"num_envs": LARGEST_BATCH, "budget": MAX_SAMPLES},
+        "limits": {"num_envs": LARGEST_BATCH, "budget": MAX_SAMPLES, "num_seeds": MOST_SEEDS},
     }
 
 

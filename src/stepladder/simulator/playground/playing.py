@@ -11,44 +11,41 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import TypeVar, cast
 
-from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError, StepladderError
 from stepladder.simulator.base import Scenario, Simulator
 from stepladder.simulator.compare import ORACLE, UNIFORM
-from stepladder.simulator.engines import EngineName, make_engine
 from stepladder.simulator.playground.course import PlayedCourse, Recorder
-from stepladder.simulator.playground.question import NUM_POINTS, OwnScenarios, Question, Setup
+from stepladder.simulator.playground.epochs import Pause, TimeUp, begin_course
+from stepladder.simulator.playground.question import OwnScenarios, Question, Setup
+from stepladder.simulator.playground.seeds import Spread, spread
 from stepladder.simulator.policies import best_run, policy_runs
 
 CURVES = ("chosen", UNIFORM, ORACLE)
 """What can be asked for: the curriculum of the question, and what it is measured against."""
 
-LIMIT_S = 15.0
-"""Longest time for one course; it ends where it is then."""
+SPREAD_CURVES = ("chosen", UNIFORM)
+"""What is played with several seeds. The oracle sees the hidden skills: one course is enough."""
 
-PART_SAMPLES = 200_000
-"""Samples that are played between two looks at whether to go on."""
+LIMIT_S = 15.0
+"""Longest time for one answer; it ends where it is then."""
 
 ORACLE_POINTS = 60
 """Points of the oracle's course, which ends when all is learned."""
 
 NUM_KEPT = 64
-"""Courses that are kept: those of uniform and the oracle do not change with the curriculum."""
+"""Answers that are kept: those of uniform and the oracle do not change with the curriculum."""
 
 NUM_AT_ONCE = 2
 """Courses that are played at the same time."""
 
-Pause = Callable[[], None]
+
+Answer = TypeVar("Answer", PlayedCourse, Spread)
 
 
 class Superseded(StepladderError):
     """A newer question of the same asker has come."""
-
-
-class TimeUp(StepladderError):
-    """The time for one course is over."""
 
 
 class Playground:
@@ -56,7 +53,7 @@ class Playground:
 
     def __init__(self, limit_s: float = LIMIT_S):
         self._limit_s = limit_s
-        self._kept: OrderedDict[str, PlayedCourse] = OrderedDict()
+        self._kept: OrderedDict[str, PlayedCourse | Spread] = OrderedDict()
         self._turns: dict[str, int] = {}
         self._lock = threading.Lock()
         self._places = threading.Semaphore(NUM_AT_ONCE)
@@ -85,27 +82,60 @@ class Playground:
         """
         if curve not in CURVES:
             raise ConfigError(f"there is no curve {curve!r}; there are {', '.join(CURVES)}.")
+        setup = question.setup(places)
+        return self._answer(
+            _key(setup, curve), lambda pause: play(setup, curve, pause), asker, turn
+        )
+
+    def spread(
+        self,
+        question: Question,
+        curve: str = "chosen",
+        *,
+        places: OwnScenarios | None = None,
+        asker: str = "",
+        turn: int = 0,
+    ) -> Spread:
+        """Return how the curriculum of a question, or uniform, fares with several seeds.
+
+        Args:
+            question: What is asked.
+            curve: One of `SPREAD_CURVES`.
+            places: As for `course`.
+            asker: As for `course`.
+            turn: As for `course`.
+
+        Raises:
+            ConfigError: Something is wrong with the question; all of it is listed.
+            Superseded: A newer question of the same asker has come.
+        """
+        if curve not in SPREAD_CURVES:
+            raise ConfigError(f"there is no curve {curve!r}; there are {', '.join(SPREAD_CURVES)}.")
+        setup = question.setup(places)
+        key = f"{question.num_seeds} seeds {_key(setup, curve)}"
+        return self._answer(key, lambda pause: spread(setup, curve, pause), asker, turn)
+
+    def _answer(self, key: str, find: Callable[[Pause], Answer], asker: str, turn: int) -> Answer:
+        """Return what is kept under a key, or find it, as long as nobody asks for more."""
         with self._lock:
             self._turns[asker] = max(turn, self._turns.pop(asker, 0))
             while len(self._turns) > NUM_KEPT:
                 del self._turns[next(iter(self._turns))]
-        setup = question.setup(places)
-        key = _key(setup, curve)
         of_turn = f"{key} {asker} {turn}"
         with self._lock:
             for known in (key, of_turn):
                 if known in self._kept:
                     self._kept.move_to_end(known)
-                    return self._kept[known]
+                    return cast("Answer", self._kept[known])
         with self._places:
             self._require_newest(asker, turn)
-            course = play(setup, curve, self._pause(asker, turn))
+            found = find(self._pause(asker, turn))
         with self._lock:
             # Asked again later, it may come further.
-            self._kept[of_turn if course.is_cut else key] = course
+            self._kept[of_turn if found.is_cut else key] = found
             while len(self._kept) > NUM_KEPT:
                 self._kept.popitem(last=False)
-        return course
+        return found
 
     def _require_newest(self, asker: str, turn: int) -> None:
         if self._turns.get(asker, turn) > turn:
@@ -136,43 +166,25 @@ def play(setup: Setup, curve: str, pause: Pause = lambda: None) -> PlayedCourse:
     """
     if curve == ORACLE:
         return _play_oracle(setup, pause)
-    config = setup.config if curve == "chosen" else setup.place.curriculum_config(UNIFORM)
-    return _play_curriculum(setup, config, pause)
+    return _play_curriculum(setup, curve, pause)
 
 
-def engine_for(curriculum: Curriculum) -> EngineName:
-    """Return the fastest engine that a curriculum has a form for; all give the same results."""
-    return "compiled" if curriculum.rule_in_force() else "direct"
-
-
-def _play_curriculum(setup: Setup, config: CurriculumConfig, pause: Pause) -> PlayedCourse:
-    place, question = setup.place, setup.question
-    if config.target is not None and not place.aim:
-        place = place.aimed_at(config.target.weights)
-    simulator = place.simulator(question.seed, question.num_envs)
-    curriculum = place.curriculum(config, question.seed)
-    name = engine_for(curriculum)
-    engine = make_engine(name, simulator, curriculum, num_envs=question.num_envs)
-    recorder, is_cut = Recorder(place, simulator), False
-    recorder.note()
-    step = setup.samples_per_epoch * question.num_envs
-    try:
-        for epoch in range(NUM_POINTS):
-            until = (epoch + 1) * step
-            while simulator.num_samples < until:
-                engine.advance(min(until, simulator.num_samples + PART_SAMPLES))
-                pause()
-            simulator.end_epoch()
-            recorder.note()
-        verdict = simulator.judge(could_end=_could_end(setup, place, simulator, pause)).text
-    except TimeUp:
-        is_cut, verdict = True, simulator.judge().text
-    finally:
-        engine.close()
-    reasons = tuple(str(curriculum.explain()).splitlines())
-    return recorder.course(
-        config.kind, verdict=verdict, reasons=reasons, engine=name, is_cut=is_cut
-    )
+def _play_curriculum(setup: Setup, curve: str, pause: Pause) -> PlayedCourse:
+    with begin_course(setup, curve, pause) as begun:
+        simulator, is_cut = begun.simulator, False
+        recorder = Recorder(begun.place, simulator)
+        recorder.note()
+        try:
+            for _ in begun.epochs:
+                recorder.note()
+            could_end = _could_end(setup, begun.place, simulator, pause)
+            verdict = simulator.judge(could_end=could_end).text
+        except TimeUp:
+            is_cut, verdict = True, simulator.judge().text
+        reasons = tuple(str(begun.curriculum.explain()).splitlines())
+        return recorder.course(
+            begun.kind, verdict=verdict, reasons=reasons, engine=begun.engine, is_cut=is_cut
+        )
 
 
 def _could_end(setup: Setup, place: Scenario, simulator: Simulator, pause: Pause) -> bool:

@@ -24,6 +24,9 @@ NUM_POINTS = 200
 LARGEST_BATCH, MAX_SAMPLES, MAX_TASKS = 4_096, 2_000_000_000, 10_000
 """What one question may ask for."""
 
+MOST_SEEDS = 64
+"""Seeds of one question."""
+
 OwnScenarios = Mapping[str, Scenario]
 """Scenarios beside those that have a name of their own, such as copies of trainings."""
 
@@ -73,6 +76,9 @@ class Question(Config):
 
     seed: NotNegativeInteger = 0
     """Seed of the learner and of the curriculum."""
+
+    num_seeds: Annotated[int, Integer(1, MOST_SEEDS)] = 8
+    """Seeds of the band: this one and those after it."""
 
     def setup(self, places: OwnScenarios | None = None) -> Setup:
         """Return what can be played.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stepladder.configs.settings import settings_of
-from stepladder.simulator.playground.playing import engine_for
+from stepladder.simulator.playground.epochs import engine_for
 from stepladder.simulator.playground.question import NUM_POINTS, Setup, learner_settings
 
 NONE = "None"

@@ -16,11 +16,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import cloudpickle
 
+from stepladder.closing import Closing
 from stepladder.cores import share_of_cores, usable_cores
 from stepladder.files import open_regular
 from stepladder.runs.interrupting import USUAL
@@ -44,7 +44,7 @@ LOOK_EVERY_S = 0.5
 """How often a silent process is looked at: one that was killed says nothing."""
 
 
-class Crew:
+class Crew(Closing):
     """Processes that train; use it as a context manager.
 
     Leaving it by an exception, such as Ctrl-C, lets every training save and stop, and waits for
@@ -73,12 +73,7 @@ class Crew:
             self._before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end_block(self, error: BaseException | None) -> None:
         try:
             if error is not None:
                 self._end(signal.SIGTERM)

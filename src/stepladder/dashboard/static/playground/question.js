@@ -1,8 +1,8 @@
 // What is asked, and the same as the words of an address: only what differs from the defaults.
-// A question: { scenario, curriculum, settings, learner, num_envs?, budget?, seed? }.
+// A question: { scenario, curriculum, settings, learner, num_envs?, budget?, seed?, num_seeds? }.
 
 const USUAL = { scenario: "chain-10", curriculum: "frontier" };
-const NUMBERS = ["num_envs", "budget", "seed"];
+const NUMBERS = ["num_envs", "budget", "seed", "num_seeds"];
 const LEARNER = /^(dynamics|noise)\./;
 
 const parsed = (text) => {

@@ -32,16 +32,19 @@ export class Result {
     this.near = new Group();
     this.charts = [];
     this.words = h("p", { class: "words", role: "status", "aria-live": "polite" });
+    this.seedWords = h("p", { class: "seeds" });
     this.facts = h("div", { class: "facts" });
+    this.spreads = {};
     this.problems = h("div", { role: "alert" });
     this.verdicts = h("ul", { class: "verdicts" });
     this.reasons = h("details", {}, h("summary", {}, "What the curriculum says of itself at the end"), h("pre", { class: "reasons" }));
     this.shared = h("div", { class: "shared" });
     this.places = { progress: h("div"), success: h("div"), draws: h("div") };
     this.whose = h("span");
+    this.bandNote = h("span", { class: "note" });
     this.element = h("div", { class: "result" },
-      this.problems, this.words, this.facts,
-      h("figure", { class: "main" }, h("figcaption", {}, "What counts, learned"), this.places.progress),
+      this.problems, this.words, this.facts, this.seedWords,
+      h("figure", { class: "main" }, h("figcaption", {}, "How much is learned, of all that can be ", this.bandNote), this.places.progress),
       h("div", { class: "figures" },
         h("figure", {}, h("figcaption", {}, "Success by group ", this.whose), this.places.success),
         h("figure", {}, h("figcaption", {}, "What is practised: share of the plays"), this.places.draws)),
@@ -56,6 +59,7 @@ export class Result {
   begin(chosen) {
     this.chosen = chosen;
     this.problems.replaceChildren();
+    this.spreads = {};
     this.element.classList.add("busy");
     const options = CURVES.map((curve) => [curve, this.name(curve)]);
     this.whose.replaceChildren(choice("whose", options, this.seen, (value) => { this.seen = value; this.draw(); }));
@@ -65,6 +69,13 @@ export class Result {
     this.element.classList.remove("busy");
     const lines = String(error.message).split(/\s{2,}|\n/).filter(Boolean);
     this.problems.replaceChildren(h("div", { class: "problem" }, lines.map((line) => h("div", {}, line))));
+  }
+
+  // What several seeds came to: bands behind the lines, which are those of the first seed.
+  band({ spreads, words }) {
+    this.spreads = spreads;
+    this.seedWords.textContent = words.charAt(0).toUpperCase() + words.slice(1);
+    this.draw();
   }
 
   add(curve, course, unit) {
@@ -77,7 +88,7 @@ export class Result {
     this.element.classList.remove("busy");
     this.words.textContent = words;
     this.shared.replaceChildren(copied("copy as command", command), copied("copy as Python", python),
-      h("p", { class: "note" }, "Both play the same, bit for bit, with one seed. Other seeds end differently: try some before you conclude."));
+      h("p", { class: "note" }, "Both play the same, bit for bit, with the first seed. stepladder compare measures over many."));
   }
 
   draw() {
@@ -90,7 +101,13 @@ export class Result {
       const text = done === null ? `not done: ${share(progress.at(-1))}${isCut ? ", cut short" : ""}` : `${format(done)} ${this.unit}`;
       return h("span", { style: { borderColor: `light-dark(${COLOURS[curve].join(",")})` } }, h("small", {}, this.name(curve)), text);
     }));
-    const lines = known.map((curve) => ({ name: this.name(curve), colour: COLOURS[curve], dash: DASHES[curve], width: curve === "chosen" ? 2.5 : 1.75, x: this.courses[curve].samples, y: this.courses[curve].progress, format: share }));
+    const ends = (curve) => {
+      const found = this.spreads[curve];
+      return found && found.samples.length === this.courses[curve].samples.length ? { low: found.low, high: found.high } : {};
+    };
+    const most = Math.max(0, ...Object.values(this.spreads).map((found) => found.num_seeds));
+    this.bandNote.textContent = most > 1 ? `line: the first seed; band: lowest to highest of ${most} seeds` : "";
+    const lines = known.map((curve) => ({ ...ends(curve), name: this.name(curve), colour: COLOURS[curve], dash: DASHES[curve], width: curve === "chosen" ? 2.5 : 1.75, x: this.courses[curve].samples, y: this.courses[curve].progress, format: share }));
     const marks = known.filter((curve) => this.courses[curve].done_at !== null)
       .map((curve) => ({ x: this.courses[curve].done_at, colour: COLOURS[curve], text: `${this.name(curve)} is done: ${format(this.courses[curve].done_at)} ${this.unit}` }));
     this.put("progress", lineChart, { ...axis, lines, marks, height: 260 });

@@ -5,7 +5,9 @@ import { choice, debounced, h } from "../dom.js";
 import { format, MISSING, share } from "../numbers.js";
 import { isFrozen } from "../source.js";
 
-const percent = (value) => (value === null ? MISSING : `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`);
+const percent = (value) => (value === null ? MISSING : value === 0 ? "0 %" : value < 0.0005 ? "< 0.1 %" : `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`);
+
+const MOST_BARS = 12;
 
 export function draws(context) {
   const place = h("div");
@@ -79,9 +81,12 @@ export function practice(context) {
     const text = context.story?.said ?? "";
     element.hidden = !answer.num_tasks && !text;
     note.textContent = answer.step === null ? "" : `as of step ${format(answer.step)}, ${format(answer.num_tasks)} task${answer.num_tasks === 1 ? "" : "s"}`;
-    const shown = answer.labels.slice(0, 12);
-    bars.replaceChildren(...shown.map((label) => bar(label, shown[0].share)),
-      answer.labels.length > shown.length ? h("p", { class: "note" }, `and ${format(answer.labels.length - shown.length)} more labels`) : "");
+    // The likeliest, in the one order of labels: rows do not change places while a run is watched.
+    const rank = (label) => context.labels.indexOf(label.label);
+    const shown = answer.labels.slice(0, MOST_BARS).sort((a, b) => rank(a) - rank(b));
+    const top = Math.max(...shown.map((label) => label.share));
+    bars.replaceChildren(...shown.map((label) => bar(label, top)),
+      answer.labels.length > shown.length ? h("p", { class: "note" }, `and ${format(answer.labels.length - shown.length)} more labels that are drawn less`) : "");
     if (search.value.trim()) await list();
     else fill(answer.tasks, answer.num_found);
     said.textContent = text;

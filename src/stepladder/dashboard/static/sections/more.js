@@ -40,7 +40,7 @@ function ofMetrics(context, title, words, prefix, { make = lineChart, look = (li
     const curves = await Promise.all(names.map((name) => context.ask("series", { name })));
     const short = (name) => (Array.isArray(prefix) ? name.split("/").at(-1).replace("_seconds", "") : name.slice(prefix.length));
     const drawn = look(curves.map((curve) => ({ ...curve, low: null, high: null, name: short(curve.name) })));
-    const spec = { ...context.chartSpec(), ...more, lines: drawn.flatMap((curve, k) => lines(curve, context.axis, { colour: runColour(k), format: more.format, isMeasured: make === areaChart })) };
+    const spec = { ...context.chartSpec(), ...more, byName: undefined, lines: drawn.flatMap((curve, k) => lines(curve, context.axis, { colour: more.byName ? context.colour(curve.name) : runColour(k), format: more.format, isMeasured: make === areaChart })) };
     chart = context.draw(chart, make, place, spec);
   }
   return { element, update };
@@ -57,7 +57,7 @@ function asShares(curves) {
 export const timeSplit = (context) => ofMetrics(context, "Where the time goes", "stepping envs, choosing actions, learning; without evaluations", TIMES, { make: areaChart, look: asShares, spec: { format: share } });
 export const speed = (context) => ofMetrics(context, "Speed", "env steps per second", ["overview/steps_per_second"]);
 export const rating = (context) => ofMetrics(context, "Rating", "of the learner among the archive's agents, cautiously (mu \u2212 3 sigma)", ["env_opponents/rating"]);
-export const opponentsWon = (context) => ofMetrics(context, "Games won against opponents", "by kind of opponent", "env_opponents/won/", { spec: { yRange: [0, 1.02], format: share } });
+export const opponentsWon = (context) => ofMetrics(context, "Games won against opponents", "by kind of opponent", "env_opponents/won/", { spec: { yRange: [0, 1.02], format: share, byName: true } });
 
 export function runSettings(context) {
   const body = h("div", { class: "wide" });
