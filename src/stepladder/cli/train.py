@@ -54,6 +54,10 @@ def main(argv: Sequence[str]) -> int:
             raise ConfigError(
                 f"--jobs is for several seeds; {resumed} is a single run. Leave it out."
             )
+        if arguments.engine != "local":
+            raise ConfigError(
+                f"--engine is for several seeds; {resumed} is a single run. Leave it out."
+            )
         folder: Path | None = resumed
     else:
         folder = arguments.folder(arguments.run_name)
@@ -155,6 +159,7 @@ def _several(arguments: TrainArguments, config: TrainingConfig, changes: dict[st
     ):
         options = seeds.SeedsOptions(
             jobs=arguments.jobs,
+            engine=arguments.engine,
             loggers=partial(RunFlags.loggers, arguments.only_flags()) if makes_loggers else None,
             on_epoch=view,
             on_end=view.end,
@@ -185,6 +190,8 @@ def _print_several(
         changes |= {name: 2 * (changes.get(name) or getattr(config, name))}
     needs_trust = bool(names_of_code(config.to_json()))
     flags = {**changes, "jobs": arguments.jobs, "trust": needs_trust}
+    if arguments.engine != "local":
+        flags["engine"] = arguments.engine
     is_left = result.was_stopped or bool(result.failures) or result.had_ended
     again = command_line("train", "--resume", result.folder, **flags) if is_left else ""
     if arguments.json:
