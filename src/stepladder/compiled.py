@@ -261,7 +261,8 @@ def _record_at(typing_context: Any, words: Any, index: Any, layout: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if CHECKS_BOUNDS:
             length = make_array(words)(context, builder, args[0]).nitems
-            last = builder.add(args[1], ir.Constant(args[1].type, record.size // 8))
+            num_elements = record.size // (words.dtype.bitwidth // 8)
+            last = builder.add(args[1], ir.Constant(args[1].type, num_elements))
             is_outside = builder.or_(
                 builder.icmp_signed("<", args[1], ir.Constant(args[1].type, 0)),
                 builder.icmp_signed(">", last, length),
@@ -277,7 +278,7 @@ def _record_at(typing_context: Any, words: Any, index: Any, layout: Any) -> Any:
 
 
 record_at: Callable[[Any, int, Any], Any] = cast("Any", _record_at)
-"""See the words from ``words[index]`` on as a record of a layout, which must be a global dtype."""
+"""See an array from ``words[index]`` on as a record of a layout, which must be a global dtype."""
 
 load_acquire: Callable[[Any, str | int], int] = _at_place(
     types.int64, 0, lambda builder, at, args: builder.load_atomic(at, "acquire", 8)

@@ -176,8 +176,8 @@ def test_a_file_may_say_which_tasks_are_impossible_noisy_or_known(tmp_path):
     [
         ({"parents": [[]], "impossible": [4]}, "impossible"),
         ({"parents": [[]], "start": [1]}, "start an object"),
-        ({"parents": [[]], "imposible": [0]}, "unknown key 'imposible'; there are parents,"),
-        ({"parents": [[]], "imposible": [0]}, "Did you mean 'impossible'?"),
+        ({"parents": [[]], "impossibles": [0]}, "unknown key 'impossibles'; there are parents,"),
+        ({"parents": [[]], "impossibles": [0]}, "Did you mean 'impossible'?"),
         ({"name": "mine"}, "must have 'parents', the prerequisites of every task, or 'dynamics'"),
         ([[]], "must be of type TaskGraph; got [[]]"),
     ],

@@ -15,7 +15,7 @@ from stepladder.configs.checks import Within
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
 
-USUAL = (Path("runs"), Path("sweeps"))
+USUAL_FOLDERS = (Path("runs"), Path("sweeps"))
 """Where runs and sweeps are looked for unless folders are named."""
 
 
@@ -41,7 +41,7 @@ class DashboardArguments(Config):
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(DashboardArguments, argv, "dashboard")
-    folders = arguments.runs or tuple(folder for folder in USUAL if folder.is_dir())
+    folders = arguments.runs or tuple(folder for folder in USUAL_FOLDERS if folder.is_dir())
     if not folders:
         raise ConfigError(
             "there is no folder runs here. Name folders of runs, or begin one: stepladder train"

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     )
     from stepladder.curricula.level_replay.config import LevelReplayConfig
     from stepladder.curricula.level_replay.level_replay import LevelReplay, LevelReplayExplanation
-    from stepladder.curricula.owner import Quarantined
     from stepladder.curricula.phased.config import Phase, PhasedConfig
     from stepladder.curricula.phased.mixture import Mixture, MixtureConfig
     from stepladder.curricula.phased.phased import PhaseChange, Phased, PhasedExplanation
     from stepladder.curricula.phased.settings import Mixed, Ramp
+    from stepladder.curricula.quarantined import Quarantined
     from stepladder.curricula.registry import CURRICULA, curriculum_variants, register_curriculum
     from stepladder.curricula.reporting.events import (
         CurriculumEvent,
@@ -169,7 +169,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "stepladder.curricula.level_replay.config": "LevelReplayConfig",
         "stepladder.curricula.level_replay.level_replay": ("LevelReplay LevelReplayExplanation"),
-        "stepladder.curricula.owner": "Quarantined",
+        "stepladder.curricula.quarantined": "Quarantined",
         "stepladder.curricula.phased.config": "Phase PhasedConfig",
         "stepladder.curricula.phased.mixture": "Mixture MixtureConfig",
         "stepladder.curricula.phased.phased": "PhaseChange Phased PhasedExplanation",

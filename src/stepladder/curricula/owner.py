@@ -6,7 +6,7 @@ weights are found. `sync` asks it to move the plan into shared memory and back.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakSet
 
@@ -16,6 +16,7 @@ from stepladder.arrays import Floats, Words
 from stepladder.curricula.batch_rule import Totals
 from stepladder.curricula.config import CurriculumConfig, Tasks, as_pool
 from stepladder.curricula.foreign import ForeignCurriculum, owners
+from stepladder.curricula.quarantined import Quarantined
 from stepladder.curricula.targeting import Targeted, check_target
 from stepladder.errors import (
     ChannelError,
@@ -37,19 +38,6 @@ from stepladder.tasks.task import MAX_SEED
 
 _bound_pools: WeakSet[Pool] = WeakSet()
 """Pools that a plan has been built over."""
-
-
-@dataclass(frozen=True)
-class Quarantined:
-    """A task that an env could not build."""
-
-    slot: int
-    generation: int
-    task: str
-    label: str
-    reason: str
-    replaced: bool
-    """Whether the source had another task to put into the slot."""
 
 
 class PlainMethod(Fields):

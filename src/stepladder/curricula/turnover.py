@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.intake import IntakeOwner
-from stepladder.curricula.owner import Quarantined
+from stepladder.curricula.quarantined import Quarantined
 from stepladder.errors import BuildError, ConfigError, TaskError
 from stepladder.plans import kernels
 from stepladder.tasks.pool import Newcomer

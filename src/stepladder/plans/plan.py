@@ -51,11 +51,6 @@ class Grouping:
     has_target: bool = False
     """Whether some slots count more than others."""
 
-    @property
-    def layered(self) -> bool:
-        """Whether every slot has a weight in each of several layers."""
-        return self.num_layers > 0
-
     @classmethod
     def single(cls, num_slots: int) -> "Grouping":
         """All slots in one group."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from stepladder.curricula.eviction import Evicting
 from stepladder.curricula.level_replay.config import LevelReplayConfig
-from stepladder.curricula.level_replay.kernels import BY_AGE, BY_SCORE
+from stepladder.curricula.level_replay.state import BY_AGE, BY_SCORE
 from stepladder.plans.choosing import draw_from_group
 from stepladder.tasks.editing import FIRST_EDIT, NUM_VARIANTS, EditedSource
 from stepladder.tasks.scramble import stream_key

@@ -31,7 +31,8 @@ from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
 from stepladder.curricula.level_replay.editing import Editing
-from stepladder.curricula.level_replay.kernels import (
+from stepladder.curricula.level_replay.ranks import NUM_RANK_BINS, powers_of_ranks
+from stepladder.curricula.level_replay.state import (
     BY_AGE,
     BY_RANK,
     BY_SCORE,
@@ -43,7 +44,6 @@ from stepladder.curricula.level_replay.kernels import (
     Constants,
     State,
 )
-from stepladder.curricula.level_replay.ranks import NUM_RANK_BINS, powers_of_ranks
 from stepladder.curricula.pooled.labels import LabelPooling, best_labels, know_nothing
 from stepladder.curricula.pooled.pooling import rates_of
 from stepladder.curricula.reporting.explanation import EvictingExplanation

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, TypeVar, cast
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.owner import Quarantined
+from stepladder.curricula.quarantined import Quarantined
 from stepladder.curricula.reporting.explanation import TaskExplanation
 from stepladder.errors import SnapshotError, counted
 

@@ -7,8 +7,10 @@ edge.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from stepladder.arrays import Bytes, Floats32
-from stepladder.compiled import bare, inlined
+from stepladder.compiled import bare, inlined, record_at
 from stepladder.games.ledge.physics import FALL_SPEED, GROUND_GRACE, RUN_SPEED, WALL_GRACE, Runner
 from stepladder.games.ledge.tiles import DOOR_OPEN, SWITCH_TOUCHED
 from stepladder.games.ledge.world import (
@@ -20,7 +22,7 @@ from stepladder.games.ledge.world import (
 
 
 class RunnerView(NamedTuple):
-    """The numbers that show the runner, its level and its time."""
+    """The numbers that show the runner, its level and its time, in the order of a row."""
 
     x: float  # -1 at the left edge of the map, 1 at the right one
     y: float  # -1 at the upper edge, 1 at the lower one
@@ -55,6 +57,11 @@ class RouteView(NamedTuple):
 
 NUM_VECTOR = len(RunnerView._fields)
 NUM_ROUTE = len(RouteView._fields)
+
+RUNNER_VIEW = np.dtype([(name, np.float32) for name in RunnerView._fields])
+ROUTE_VIEW = np.dtype([(name, np.float32) for name in RouteView._fields])
+"""Both as they lie in a row of the observation."""
+
 NEAR_TILES, FAR_TILES = 4, 12
 ROUTE_SCALE = 20.0
 
@@ -77,29 +84,26 @@ def _squashed(offset: float) -> float:
 def write_vector(runner: Runner, level: LevelRecord, row: Floats32) -> None:
     """Write a `RunnerView` into the first numbers of a row."""
     x, y = runner.x, runner.y
-    view = RunnerView(
-        x=2.0 * x / level.width - 1.0,
-        y=2.0 * y / level.height - 1.0,
-        x_in_tile=2.0 * (x - int(x)) - 1.0,
-        y_in_tile=2.0 * (y - int(y)) - 1.0,
-        speed_x=runner.vx * (1.0 / RUN_SPEED),
-        speed_y=runner.vy * (1.0 / FALL_SPEED),
-        on_ground=float(runner.on_ground),
-        left_wall=float(max(-runner.wall, 0)),
-        right_wall=float(max(runner.wall, 0)),
-        ground_grace=runner.ground_grace * (1.0 / GROUND_GRACE),
-        wall_grace=runner.grace_wall * runner.wall_grace * (1.0 / WALL_GRACE),
-        rising=float(runner.rising),
-        jump_held=float(runner.jump_held),
-        switch_x=_squashed(level.switch_x - x),
-        switch_y=_squashed(level.switch_y - y),
-        door_x=_squashed(level.door_x - x),
-        door_y=_squashed(level.door_y - y),
-        switch_touched=float(runner.switch_touched),
-        time_left=1.0 - runner.steps / level.time_limit,
-    )
-    for number in range(NUM_VECTOR):
-        row[number] = view[number]
+    view = record_at(row, 0, RUNNER_VIEW)
+    view.x = 2.0 * x / level.width - 1.0
+    view.y = 2.0 * y / level.height - 1.0
+    view.x_in_tile = 2.0 * (x - int(x)) - 1.0
+    view.y_in_tile = 2.0 * (y - int(y)) - 1.0
+    view.speed_x = runner.vx * (1.0 / RUN_SPEED)
+    view.speed_y = runner.vy * (1.0 / FALL_SPEED)
+    view.on_ground = runner.on_ground
+    view.left_wall = max(-runner.wall, 0)
+    view.right_wall = max(runner.wall, 0)
+    view.ground_grace = runner.ground_grace * (1.0 / GROUND_GRACE)
+    view.wall_grace = runner.grace_wall * runner.wall_grace * (1.0 / WALL_GRACE)
+    view.rising = runner.rising
+    view.jump_held = runner.jump_held
+    view.switch_x = _squashed(level.switch_x - x)
+    view.switch_y = _squashed(level.switch_y - y)
+    view.door_x = _squashed(level.door_x - x)
+    view.door_y = _squashed(level.door_y - y)
+    view.switch_touched = runner.switch_touched
+    view.time_left = 1.0 - runner.steps / level.time_limit
 
 
 @inlined
@@ -126,25 +130,24 @@ def write_route(runner: Runner, distances: Distances, row: Floats32) -> None:
         distances: From every tile to the runner's next goal.
         row: Room for both.
     """
+    view = record_at(row, NUM_VECTOR, ROUTE_VIEW)
     i, j = int(runner.y) + MARGIN, int(runner.x) + MARGIN
     left = distances[i, j]
-    near_x = near_y = far_x = far_y = 0.0
-    far_left = 1.0
-    if left != UNREACHABLE:
-        far_left = left / (left + ROUTE_SCALE)
-        down, right = 0, 0
-        for step in range(1, FAR_TILES + 1):
-            if left > 0:
-                down, right = _nearer(distances, i, j, down, right)
-                i, j, left = i + down, j + right, left - 1
-            if step == NEAR_TILES:
-                near_x = (j - MARGIN + 0.5 - runner.x) * (1.0 / NEAR_TILES)
-                near_y = (i - MARGIN + 0.5 - runner.y) * (1.0 / NEAR_TILES)
-        far_x = (j - MARGIN + 0.5 - runner.x) * (1.0 / FAR_TILES)
-        far_y = (i - MARGIN + 0.5 - runner.y) * (1.0 / FAR_TILES)
-    view = RouteView(near_x=near_x, near_y=near_y, far_x=far_x, far_y=far_y, left=far_left)
-    for number in range(NUM_ROUTE):
-        row[NUM_VECTOR + number] = view[number]
+    view.near_x = view.near_y = view.far_x = view.far_y = 0.0
+    if left == UNREACHABLE:
+        view.left = 1.0
+        return
+    view.left = left / (left + ROUTE_SCALE)
+    down, right = 0, 0
+    for step in range(1, FAR_TILES + 1):
+        if left > 0:
+            down, right = _nearer(distances, i, j, down, right)
+            i, j, left = i + down, j + right, left - 1
+        if step == NEAR_TILES:
+            view.near_x = (j - MARGIN + 0.5 - runner.x) * (1.0 / NEAR_TILES)
+            view.near_y = (i - MARGIN + 0.5 - runner.y) * (1.0 / NEAR_TILES)
+    view.far_x = (j - MARGIN + 0.5 - runner.x) * (1.0 / FAR_TILES)
+    view.far_y = (i - MARGIN + 0.5 - runner.y) * (1.0 / FAR_TILES)
 
 
 @inlined
