@@ -47,7 +47,7 @@ SUITE = (
 )
 """The scenarios that every curriculum is judged by."""
 
-GRAPH, KINDS = ("parents", "features"), ("impossible", "noisy", "start", "target")
+GRAPH_KEYS, KIND_KEYS = ("parents", "features"), ("impossible", "noisy", "start", "target")
 """Keys of a file with a graph: the graph itself, and what its tasks are like."""
 
 MAX_GRAPH_TASKS = 20_000
@@ -297,10 +297,10 @@ def _require_graph(data: dict[str, Any], path: str) -> None:
             f"learner that generalises; it has {shown(sorted(data))}."
         )
     for key in data:
-        if key not in (*GRAPH, *KINDS):
+        if key not in (*GRAPH_KEYS, *KIND_KEYS):
             raise ConfigError(
-                f"{path}: unknown key {shown(key)}; there are {', '.join((*GRAPH, *KINDS))}."
-                f"{nearest(key, (*GRAPH, *KINDS))}"
+                f"{path}: unknown key {shown(key)}; there are {', '.join((*GRAPH_KEYS, *KIND_KEYS))}."
+                f"{nearest(key, (*GRAPH_KEYS, *KIND_KEYS))}"
             )
 
 
@@ -315,7 +315,7 @@ def _from_file(path: str) -> Scenario:
     kinds: dict[str, Any] = {}
     if isinstance(data, dict):
         _require_graph(data, path)
-        kinds = {key: data.pop(key) for key in KINDS if key in data}
+        kinds = {key: data.pop(key) for key in KIND_KEYS if key in data}
     graph = TaskGraph.from_json(data, path)
     try:
         made = GraphScenario(
