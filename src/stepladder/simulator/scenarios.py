@@ -296,11 +296,12 @@ def _require_graph(data: dict[str, Any], path: str) -> None:
             f"{path} must have 'parents', the prerequisites of every task, or 'dynamics', a "
             f"learner that generalises; it has {shown(sorted(data))}."
         )
+    known = (*GRAPH_KEYS, *KIND_KEYS)
     for key in data:
-        if key not in (*GRAPH_KEYS, *KIND_KEYS):
+        if key not in known:
             raise ConfigError(
-                f"{path}: unknown key {shown(key)}; there are {', '.join((*GRAPH_KEYS, *KIND_KEYS))}."
-                f"{nearest(key, (*GRAPH_KEYS, *KIND_KEYS))}"
+                f"{path}: unknown key {shown(key)}; there are {', '.join(known)}."
+                f"{nearest(key, known)}"
             )
 
 
