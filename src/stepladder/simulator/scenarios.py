@@ -47,7 +47,7 @@ SUITE = (
 )
 """The scenarios that every curriculum is judged by."""
 
-GRAPH, TASK_KINDS = ("parents", "features"), ("impossible", "noisy", "start", "target")
+GRAPH_KEYS, KIND_KEYS = ("parents", "features"), ("impossible", "noisy", "start", "target")
 """Keys of a file with a graph: the graph itself, and what its tasks are like."""
 
 MAX_GRAPH_TASKS = 20_000
@@ -296,11 +296,12 @@ def _require_graph(data: dict[str, Any], path: str) -> None:
             f"{path} must have 'parents', the prerequisites of every task, or 'dynamics', a "
             f"learner that generalises; it has {shown(sorted(data))}."
         )
+    known = (*GRAPH_KEYS, *KIND_KEYS)
     for key in data:
-        if key not in (*GRAPH, *TASK_KINDS):
+        if key not in known:
             raise ConfigError(
-                f"{path}: unknown key {shown(key)}; there are {', '.join((*GRAPH, *TASK_KINDS))}."
-                f"{nearest(key, (*GRAPH, *TASK_KINDS))}"
+                f"{path}: unknown key {shown(key)}; there are {', '.join(known)}."
+                f"{nearest(key, known)}"
             )
 
 
@@ -315,7 +316,7 @@ def _from_file(path: str) -> Scenario:
     kinds: dict[str, Any] = {}
     if isinstance(data, dict):
         _require_graph(data, path)
-        kinds = {key: data.pop(key) for key in TASK_KINDS if key in data}
+        kinds = {key: data.pop(key) for key in KIND_KEYS if key in data}
     graph = TaskGraph.from_json(data, path)
     try:
         made = GraphScenario(

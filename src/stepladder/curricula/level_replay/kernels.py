@@ -80,6 +80,15 @@ def _write_age(block: Words, table: int, state: State, slot: int) -> None:
     _write(block, table, state, slot, 2.0**doublings, BY_AGE)
 
 
+@bare
+def _write_ages(block: Words, table: int, state: State) -> None:
+    """Weigh all seen slots by their ages, which are counted from now on."""
+    method = state.method[0]
+    method.ages_since = method.totals.num_observed - method.totals.num_orphaned
+    for position in range(method.num_seen):
+        _write_age(block, table, state, state.seen[position].listed)
+
+
 @inlined
 def _touch(block: Words, table: int, state: State, slot: int) -> None:
     """Note that a slot was played just now."""
@@ -88,9 +97,7 @@ def _touch(block: Words, table: int, state: State, slot: int) -> None:
     state.tasks[slot].last_play = clock
     if clock - method.ages_since > MAX_DOUBLINGS * len(state.tasks):
         # Once in so many rounds: a pass over all, before the newest weights become too small.
-        method.ages_since = clock
-        for position in range(method.num_seen):
-            _write_age(block, table, state, state.seen[position].listed)
+        _write_ages(block, table, state)
     elif state.seen[slot].position >= 0:
         _write_age(block, table, state, slot)
 
@@ -227,12 +234,15 @@ def take_score(
         learn_score(state, constants, slot, max(score, 0.0))
     task.bin = bin_of(task.score)
     add(method.ranks, task.bin, 1)
-    _weigh(block, table, state, constants, slot)
-    if settings.pools or settings.how == BY_RANK:
-        for _ in range(min(settings.reranked_per_episode, method.num_seen)):
+    by_rank = settings.pools or settings.how == BY_RANK
+    num_reranked = min(settings.reranked_per_episode, method.num_seen) if by_rank else 0
+    other = slot
+    # One place in the code for the slot and for those whose turn it is: it is compiled in full.
+    for turn in range(num_reranked + 1):
+        if turn > 0:
             method.next_reranked = (method.next_reranked + 1) % method.num_seen
             other = state.seen[method.next_reranked].listed
-            _weigh(block, table, state, constants, other)
+        _weigh(block, table, state, constants, other)
     if settings.pools:
         write_shares(block, table, state, constants)
     limit = settings.eviction_share * method.num_seen
