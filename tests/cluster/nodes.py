@@ -11,7 +11,7 @@ import numpy as np
 
 from stepladder.cluster.board import BoardClient
 from stepladder.cluster.messages import Answer, Batch
-from stepladder.cluster.node import Node
+from stepladder.cluster.node import NodeSide
 from stepladder.cluster.service import Service, ServiceConfig
 from stepladder.curricula import Staged
 from stepladder.curricula.base import Curriculum
@@ -54,7 +54,7 @@ class Nodes:
         self.service = Service(self.config)
         self.lost_answers = 0
         """How many of the next answers of the host do not arrive."""
-        self.nodes: list[Node] = []
+        self.nodes: list[NodeSide] = []
         self.clients: list[BoardClient] = []
         self.playing: list[Any] = []
         self.finished: Counter[int] = Counter()
@@ -69,12 +69,12 @@ class Nodes:
         for node in self.nodes:
             node.remove()
 
-    def add_node(self) -> Node:
+    def add_node(self) -> NodeSide:
         self.nodes.append(self._start(len(self.nodes)))
         return self.nodes[-1]
 
-    def _start(self, index: int) -> Node:
-        return Node(
+    def _start(self, index: int) -> NodeSide:
+        return NodeSide(
             self.channel,
             f"node-{index}",
             self.num_rows,

@@ -12,7 +12,7 @@ import pytest
 from cluster.nodes import KilledError, Nodes, make_staged
 from stepladder.cluster import board as boards
 from stepladder.cluster.board import Board
-from stepladder.cluster.node import Node
+from stepladder.cluster.node import NodeSide
 from stepladder.curricula import Uniform
 from stepladder.errors import BuildError, ChannelError, HostGoneError, SnapshotError
 from stepladder.sync import LocalHost
@@ -312,6 +312,6 @@ def test_a_record_that_came_before_its_predecessors_is_refused(tmp_path: Path) -
             rig.service.host.receive(batch.records, batch.numbers, {})
 
 
-def _batch_of(node: Node) -> Any:
+def _batch_of(node: NodeSide) -> Any:
     node.board.move()
     return node._batch(False)[0]

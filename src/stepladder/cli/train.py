@@ -54,6 +54,10 @@ def main(argv: Sequence[str]) -> int:
             raise ConfigError(
                 f"--jobs is for several seeds; {resumed} is a single run. Leave it out."
             )
+        if arguments.engine != "local":
+            raise ConfigError(
+                f"--engine is for several seeds; {resumed} is a single run. Leave it out."
+            )
         folder: Path | None = resumed
     else:
         folder = arguments.folder(arguments.run_name)
@@ -68,9 +72,9 @@ def main(argv: Sequence[str]) -> int:
     can_resume = can_resume or result.had_ended
     again = command_line("train", "--resume", folder, **changes) if can_resume else ""
     if arguments.json:
-        told = {"run": None if folder is None else str(folder), **result.to_json()}
-        del told["run_folder"]
-        console.print_json({**told, "resume": again or None})
+        summary = {"run": None if folder is None else str(folder), **result.to_json()}
+        del summary["run_folder"]
+        console.print_json({**summary, "resume": again or None})
     else:
         tell_end(result, folder, again, needs_trust=changes["trust"])
     return INTERRUPTED if result.was_stopped else 0
@@ -155,6 +159,7 @@ def _several(arguments: TrainArguments, config: TrainingConfig, changes: dict[st
     ):
         options = seeds.SeedsOptions(
             jobs=arguments.jobs,
+            engine=arguments.engine,
             loggers=partial(RunFlags.loggers, arguments.only_flags()) if makes_loggers else None,
             on_epoch=view,
             on_end=view.end,
@@ -170,10 +175,10 @@ def _several(arguments: TrainArguments, config: TrainingConfig, changes: dict[st
             )
         else:
             result = seeds.resume_seeds(parent, trust=arguments.trust, options=options, **changes)
-    return _tell_several(arguments, result, config, changes)
+    return _print_several(arguments, result, config, changes)
 
 
-def _tell_several(
+def _print_several(
     arguments: TrainArguments,
     result: "SeedsResult",
     config: TrainingConfig,
@@ -185,12 +190,14 @@ def _tell_several(
         changes |= {name: 2 * (changes.get(name) or getattr(config, name))}
     needs_trust = bool(names_of_code(config.to_json()))
     flags = {**changes, "jobs": arguments.jobs, "trust": needs_trust}
+    if arguments.engine != "local":
+        flags["engine"] = arguments.engine
     is_left = result.was_stopped or bool(result.failures) or result.had_ended
     again = command_line("train", "--resume", result.folder, **flags) if is_left else ""
     if arguments.json:
-        told = {"run": str(result.folder), **result.to_json()}
-        del told["folder"]
-        console.print_json({**told, "resume": again or None})
+        summary = {"run": str(result.folder), **result.to_json()}
+        del summary["folder"]
+        console.print_json({**summary, "resume": again or None})
     else:
         tell_seeds_end(result, again)
     if result.was_stopped:

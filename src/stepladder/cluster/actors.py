@@ -15,7 +15,7 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from stepladder.cluster.board import BoardClient
 from stepladder.cluster.messages import Answer, Batch
-from stepladder.cluster.node import Joined, Node
+from stepladder.cluster.node import Joined, NodeSide
 from stepladder.cluster.service import FILE, Service, ServiceConfig
 from stepladder.errors import ChannelError, HostGoneError
 
@@ -78,7 +78,7 @@ def ask(
         time.sleep(PAUSE_S)
 
 
-class Host(Service):
+class RestartedHost(Service):
     """The host: a service that is made by `start`, so that what is wrong with it can be told.
 
     Restarted by Ray, it continues where its last snapshot was made.
@@ -94,7 +94,7 @@ class Host(Service):
         super().__init__(self._config)
 
 
-class Agent:
+class NodeAgent:
     """The agent of one machine.
 
     Args:
@@ -110,7 +110,7 @@ class Agent:
         self._lock = threading.RLock()
         self._is_over = threading.Event()
         self._trouble: Exception | None = None
-        self._node = Node(channel, node, num_rows, self._join, self._deliver)
+        self._node = NodeSide(channel, node, num_rows, self._join, self._deliver)
         self._thread = threading.Thread(target=self._work, name="stepladder-agent", daemon=True)
         self._thread.start()
 
@@ -178,5 +178,5 @@ class Agent:
             self._node.remove()
 
 
-HostActor = ray.remote(Host)
-AgentActor = ray.remote(Agent)
+HostActor = ray.remote(RestartedHost)
+AgentActor = ray.remote(NodeAgent)

@@ -16,13 +16,13 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import ray
 from ray.exceptions import RayActorError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from stepladder.closing import Closing
 from stepladder.cluster.actors import (
     NAMESPACE,
     AgentActor,
@@ -84,7 +84,7 @@ class Reach:
         )
 
 
-class RayChannel:
+class RayChannel(Closing):
     """One curriculum for all envs of a Ray cluster.
 
     Args:
@@ -304,13 +304,5 @@ class RayChannel:
             ray.kill(actor)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end_block(self, error: BaseException | None) -> None:
         self.close()

@@ -49,10 +49,10 @@ class Joined:
 
 
 Join = Callable[[str, int], Joined]
-Deliver = Callable[[Batch], Answer]
+Send = Callable[[Batch], Answer]
 
 
-class Node:
+class NodeSide:
     """The agent's work.
 
     Args:
@@ -63,7 +63,7 @@ class Node:
         deliver: Sends a batch to the host.
     """
 
-    def __init__(self, channel: str, node: str, num_rows: int, join: Join, deliver: Deliver):
+    def __init__(self, channel: str, node: str, num_rows: int, join: Join, deliver: Send):
         self.node, self.num_rows = node, num_rows
         self._join, self._deliver = join, deliver
         self._path: Path = folder_of_boards() / f"{PREFIX}{channel}-{node[:16]}"

@@ -62,7 +62,7 @@ class Game:
     """Those of them that an evaluation plays unless others are named."""
 
     held_out_sets: tuple[str, ...] = ()
-    """Sets of tasks that nobody practises, if the game has its own; evaluations play the first
+    """Sets of tasks that are never practised, if the game has its own; evaluations play the first
     unless another is asked for, trainings never another."""
 
     is_finite: bool = False

@@ -150,9 +150,16 @@ def compare(
     ):
         require_integer(argument, number, least)
     places = _places(scenarios, target)
+    entries = {UNIFORM: UNIFORM, **_by_name(curricula)}
     # All configs before the first play: a mistake in the last one costs no time.
-    entries = _entries(curricula)
-    methods = [_methods(place, entries, with_target) for place in places]
+    methods = [
+        {name: place.curriculum_config(entry) for name, entry in entries.items()}
+        for place in places
+    ]
+    if with_target:
+        methods = [
+            _with_target(place, configs) for place, configs in zip(places, methods, strict=True)
+        ]
     seeds = range(seed, seed + num_seeds)
     cells: list[ComparisonCell] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -172,34 +179,21 @@ def compare(
 def _places(
     scenarios: Iterable[str | Scenario], target: Mapping[str, float] | None
 ) -> list[Scenario]:
-    """Return the scenarios, with the target if there is one."""
-    _refuse_text("scenarios", scenarios)
+    """Return the scenarios that are meant, judged by a target if there is one."""
+    if isinstance(scenarios, str):
+        raise ConfigError(f"scenarios must be a list of names; got {scenarios!r}. Wrap it.")
     places = [scenario(entry) if isinstance(entry, str) else entry for entry in scenarios]
     if not places:
         raise ConfigError("there is no scenario to compare on. Name one, such as chain-10.")
     return places if target is None else [place.aimed_at(target) for place in places]
 
 
-def _entries(
+def _by_name(
     curricula: Iterable[str] | Mapping[str, CurriculumChoice],
-) -> dict[str, CurriculumChoice]:
-    """Return what is compared, by name, with uniform."""
-    _refuse_text("curricula", curricula)
-    own = curricula if isinstance(curricula, Mapping) else {name: name for name in curricula}
-    return {UNIFORM: UNIFORM, **own}
-
-
-def _methods(
-    place: Scenario, entries: Mapping[str, CurriculumChoice], with_target: bool
-) -> dict[str, CurriculumConfig]:
-    """Return the configs of all curricula that are measured on a scenario, by name."""
-    configs = {name: place.curriculum_config(entry) for name, entry in entries.items()}
-    return _with_target(place, configs) if with_target else configs
-
-
-def _refuse_text(argument: str, value: object) -> None:
-    if isinstance(value, str):
-        raise ConfigError(f"{argument} must be a list of names; got {value!r}. Wrap it.")
+) -> Mapping[str, CurriculumChoice]:
+    if isinstance(curricula, str):
+        raise ConfigError(f"curricula must be a list of names; got {curricula!r}. Wrap it.")
+    return curricula if isinstance(curricula, Mapping) else {name: name for name in curricula}
 
 
 def _with_target(

@@ -30,7 +30,7 @@ from stepladder.training.config import TrainingConfig
 from stepladder.training.results import Progress
 from stepladder.training.seeds.child import TrainingEnd, order_of
 from stepladder.training.seeds.crew import Crew
-from stepladder.training.seeds.starting import jobs_for
+from stepladder.training.seeds.starting import Engine, crew_for
 
 HELD_OUT = ("evaluation/success", "evaluation/win_rate", "evaluation/return")
 """What counts unless another metric is named: the first of these that the trainings have."""
@@ -95,6 +95,9 @@ class TrainingSweep(Config):
     seed: NotNegativeInteger = 0
     """First of the seeds; a search also depends on it."""
 
+    engine: Engine = "local"
+    """Where trainings run: here, or on the machines of a Ray cluster. No result depends on it."""
+
     def fields(self) -> dict[str, Any]:
         """Return every setting that can be varied, by dotted name, with its annotation."""
         found = fields_of(self.training)
@@ -144,10 +147,10 @@ class TrainingSweep(Config):
         Args:
             folder: Of the sweep; every trial gets a folder in it.
             jobs: Trainings at once; by default one per core, on a GPU one.
-            on_news: Told after every epoch which trainings run and how far they are.
+            on_news: Called after every epoch with which trainings run and how far they are.
         """
         news = _News(on_news)
-        with Crew(jobs_for(self.training, 2**16, jobs), news.tell) as crew:
+        with crew_for(self.training, 2**16, jobs, self.engine, news.update) as crew:
             yield lambda number, params: self._started(folder, number, params, crew, news)
 
     def _started(
@@ -234,7 +237,7 @@ class _News:
         self._on_news = on_news
         self._running: dict[Path, str] = {}
 
-    def tell(self, folder: Path, progress: Progress) -> None:
+    def update(self, folder: Path, progress: Progress) -> None:
         """Note an epoch of a training."""
         share = min(1.0, progress.num_steps / progress.total_steps)
         self._running[folder] = f"{folder.parent.name}/{folder.name} {share:.0%}"

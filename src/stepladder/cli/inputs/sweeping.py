@@ -7,7 +7,7 @@ is read as if its flags stood before those of the command line.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import tyro
 
@@ -27,7 +27,7 @@ from stepladder.training.config import TrainingConfig, load_config
 FOR_SIMULATIONS = ("--scenario", "--curriculum", "--num-envs", "--budget")
 """Flags of sweeps over simulated learners."""
 
-FOR_TRAININGS = ("--objective", "--trust")
+FOR_TRAININGS = ("--engine", "--objective", "--trust")
 """Flags of sweeps over trainings."""
 
 USUAL_SEEDS = 3
@@ -35,7 +35,7 @@ USUAL_SEEDS = 3
 
 IN_FILES = (
     *("train", "objective", "grid", "range", "optuna_trials", "scenario", "curriculum"),
-    *("num_seeds", "seed", "num_envs", "budget", "out", "jobs", "top"),
+    *("num_seeds", "seed", "num_envs", "budget", "out", "jobs", "engine", "top"),
 )
 """What a file can say, in the words of the flags."""
 
@@ -87,6 +87,10 @@ class SweepArguments(Config):
     jobs: PositiveInteger | None = None
     """Seeds that are played at once; by default as many as there are cores, of trainings on a GPU
     one. The results do not depend on it."""
+
+    engine: Literal["local", "ray"] = "local"
+    """Where trainings run: on this machine, or on those of a Ray cluster, one per CPU. All of them
+    must see the folder of the sweep."""
 
     dashboard: bool = False
     """Also show the sweep on a local web page while it is being played; its address is printed."""
@@ -164,12 +168,14 @@ def _training_sweep(
         require_trusted_file(str(arguments.file), config, flags)
     look_for(*names_of_code(config.to_json()))
     swept = needing_torch("stepladder.training.swept", "trainings")
+    needing_torch("stepladder.training.seeds", "trainings").require_engine(arguments.engine)
     common = arguments.common
     return swept.TrainingSweep(
         training=config.imported(),
         objective=arguments.objective,
         num_seeds=common.num_seeds if "--num-seeds" in flags else USUAL_SEEDS,
         seed=common.seed,
+        engine=arguments.engine,
     )
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -32,7 +32,7 @@ from stepladder.training.presets import ANY_ENV, DEFAULT_PRESET, PRESETS
 
 WITH_RESUME = {
     *("--resume", "--total-steps", "--total-episodes", "--device", "--env", "--trust", "--json"),
-    *("--jobs", "--dashboard", "--tensorboard", "--wandb", "--wandb-mode"),
+    *("--jobs", "--engine", "--dashboard", "--tensorboard", "--wandb", "--wandb-mode"),
 }
 """Flags that can be given beside ``--resume``; all others are fixed when a training starts."""
 
@@ -76,6 +76,10 @@ class TrainArguments(RunFlags, TrainingConfig):
     jobs: PositiveInteger | None = None
     """Trainings at once, of several seeds; each gets its share of the cores. By default as many as
     there are cores, on a GPU one."""
+
+    engine: Literal["local", "ray"] = "local"
+    """Where several seeds are trained: on this machine, or on those of a Ray cluster, one per CPU.
+    All of them must see the folder of the runs."""
 
     json: bool = False
     """Write one line of JSON at the end, and nothing else to standard output."""
@@ -151,7 +155,7 @@ def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]
     arguments, base, before = _parsed(argv, first)
     named, flags = arguments.preset_or_config, given_flags(argv)
     if named != first:
-        # It stands behind some flags, and could not be told from their values at first.
+        # It stands behind some flags, and could not be distinguished from their values at first.
         arguments, base, before = _parsed(argv, named)
     if arguments.resume is not None:
         beside = [*filter(None, [named]), *sorted(flags - WITH_RESUME)]
@@ -172,6 +176,11 @@ def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]
             require_integer(f"--{name}", number, 1)
     if arguments.jobs is not None and arguments.seeds is None:
         raise ConfigError("--jobs is for several trainings at once. Add --seeds, or leave it out.")
+    if arguments.engine == "ray" and arguments.seeds is None:
+        raise ConfigError(
+            "--engine ray is for several trainings at once: one training runs on one machine. Add "
+            "--seeds, or leave it out."
+        )
     if arguments.seeds is not None and arguments.no_keep:
         raise ConfigError("--seeds needs the runs that it compares; leave out --no-keep.")
     return arguments, _config(arguments, base, before)

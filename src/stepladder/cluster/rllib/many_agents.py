@@ -14,7 +14,7 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.success import USUAL_KEYS
 
-ALL = "__all__"
+WHOLE_ENV = "__all__"
 """RLlib's name for the flag of the whole env."""
 
 COMMON = "__common__"
@@ -56,7 +56,10 @@ class AgentsAsOne(Env[Any, Any]):
             key = next((key for key in self._keys if key in (info or {})), None)
             if key is not None:
                 self._told[agent] = info[key]
-        is_terminated, is_truncated = bool(terminated[ALL]), bool(truncated.get(ALL, False))
+        is_terminated, is_truncated = (
+            bool(terminated[WHOLE_ENV]),
+            bool(truncated.get(WHOLE_ENV, False)),
+        )
         info = self._success() if is_terminated or is_truncated else {}
         return observations, float(sum(rewards.values())), is_terminated, is_truncated, info
 

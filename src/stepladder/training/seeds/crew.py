@@ -21,7 +21,7 @@ from typing import Any, Self
 import cloudpickle
 
 from stepladder.closing import Closing
-from stepladder.cores import share_of_cores
+from stepladder.cores import share_of_cores, usable_cores
 from stepladder.files import open_regular
 from stepladder.runs.interrupting import USUAL
 from stepladder.training.results import Progress
@@ -52,12 +52,15 @@ class Crew(Closing):
 
     Args:
         jobs: Trainings at once.
-        on_progress: Told of every epoch.
+        on_progress: Called after every epoch.
+        num_cores: Cores of each; by default all of this machine are shared out.
     """
 
-    def __init__(self, jobs: int, on_progress: OnProgress | None = None):
+    def __init__(
+        self, jobs: int, on_progress: OnProgress | None = None, num_cores: int | None = None
+    ):
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="stepladder-training")
-        self._share = share_of_cores(jobs)
+        self._share = share_of_cores(jobs if num_cores is None else usable_cores() // num_cores)
         self._on_progress = on_progress
         self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
@@ -85,7 +88,15 @@ class Crew(Closing):
     def start(self, order: TrainingOrder) -> Future[TrainingEnd]:
         """Carry out an order as soon as a place is free."""
         # By value what is defined in the main program, which another process cannot import.
-        return self._threads.submit(self._supervise, order.folder, cloudpickle.dumps(order))
+        return self.start_dumped(order.folder, cloudpickle.dumps(order))
+
+    def start_dumped(self, folder: Path, order: bytes) -> Future[TrainingEnd]:
+        """Do the same with the bytes of an order and its folder."""
+        return self._threads.submit(self._supervise, folder, order)
+
+    def stop(self) -> None:
+        """Let every training save and stop; leaving the crew waits for them."""
+        self._end(signal.SIGTERM)
 
     def _end(self, number: signal.Signals) -> None:
         with self._lock:
@@ -136,13 +147,13 @@ class Crew(Closing):
                     message = ours.recv()
                     if isinstance(message, TrainingEnd):
                         return message
-                    self._tell(folder, message)
+                    self._report(folder, message)
                 elif not is_alive:
                     return None
         except (EOFError, OSError, pickle.UnpicklingError):
             return None
 
-    def _tell(self, folder: Path, progress: Progress) -> None:
+    def _report(self, folder: Path, progress: Progress) -> None:
         if self._on_progress is not None:
             with self._lock:
                 self._on_progress(folder, progress)

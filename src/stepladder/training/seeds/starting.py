@@ -9,15 +9,17 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from stepladder.agents.room import checked_device
+from stepladder.cluster.requirements import require_ray
 from stepladder.configs.checks import require_integer
 from stepladder.cores import usable_cores
 from stepladder.envs.ids import give_env
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, shown
 from stepladder.runs.lock import RunLock
 from stepladder.runs.run_folder import naming
 from stepladder.runs.seeds import SeedsInfo, SeedsSummary, seed_folder, summarize
@@ -27,8 +29,14 @@ from stepladder.tasks.task import MAX_SEED
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.results import Progress
 from stepladder.training.seeds.child import SeedLoggers, TrainingEnd, TrainingOrder, order_of
-from stepladder.training.seeds.crew import Crew
+from stepladder.training.seeds.crew import Crew, OnProgress
+from stepladder.training.seeds.ray_crew import RayCrew
 from stepladder.training.starting import AnyConfig, changed
+
+Engine = Literal["local", "ray"]
+"""Where trainings are carried out."""
+
+ENGINES = get_args(Engine)
 
 OnSeedEpoch = Callable[[int, Progress], None]
 """Called after every epoch with the seed and how its training stands."""
@@ -72,6 +80,9 @@ class SeedsOptions:
     jobs: int | None = None
     """Trainings at once; by default one per core, on a GPU one."""
 
+    engine: Engine = "local"
+    """Where they are trained: here, or on the machines of a Ray cluster, one per CPU."""
+
     loggers: SeedLoggers | None = None
     """Makes further loggers of a run, given its folder and settings; of a module, as it is called
     in another process."""
@@ -103,7 +114,7 @@ def train_seeds(
         run_folder: The parent folder; the run of seed 3 is ``seed-3`` in it.
         overwrite: Whether runs of the same seeds there are replaced.
         initial_weights: As in `train`.
-        options: How many at once, and who is told.
+        options: How many at once, and what is called with their progress.
         **changes: As in `train`: ``env``, ``tasks``, ``total_steps`` and all other settings.
 
     Raises:
@@ -111,6 +122,7 @@ def train_seeds(
         RunError: The folder holds something else.
     """
     settings = changed(config, **changes).imported()
+    require_engine(options.engine)
     chosen = _checked_seeds(seeds, settings.seed)
     parent = Path(run_folder)
     first = replace(settings, seed=chosen[0])
@@ -158,6 +170,7 @@ def resume_seeds(
     """
     parent = Path(run_folder)
     info = SeedsInfo.read(parent)
+    require_engine(options.engine)
     with _locked(parent):
         if env is not None:
             give_env(str(info.config.get("env")), env)
@@ -200,6 +213,42 @@ def jobs_for(config: TrainingConfig, most: int, jobs: int | None) -> int:
     return min(most, usable_cores() if checked_device(config.device).type == "cpu" else 1)
 
 
+def require_engine(engine: str) -> None:
+    """Raise unless trainings can be carried out there; called before anything is written.
+
+    Raises:
+        ConfigError: The engine is unknown, or there is no Ray, or no cluster.
+    """
+    if engine not in ENGINES:
+        raise ConfigError(f"engine must be 'local' or 'ray'; got {shown(engine)}.")
+    if engine == "ray":
+        require_ray()
+        import_module("stepladder.cluster.places").connect()
+
+
+def crew_for(
+    config: TrainingConfig, most: int, jobs: int | None, engine: Engine, tell: OnProgress
+) -> Crew:
+    """Return what carries trainings out, on this machine or on a cluster.
+
+    Args:
+        config: One of the trainings.
+        most: How many there are.
+        jobs: How many the user wants at once; None chooses.
+        engine: Where.
+        tell: Told of every epoch.
+
+    Raises:
+        ConfigError: There is no Ray, or no cluster.
+    """
+    if engine == "local":
+        return Crew(jobs_for(config, most, jobs), tell)
+    if jobs is not None:
+        require_integer("jobs", jobs, 1)
+    num_gpus = 1.0 if str(config.device).startswith("cuda") else 0.0
+    return RayCrew(jobs, tell, most=most, num_gpus=num_gpus)
+
+
 def _checked_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
     if isinstance(seeds, Sequence):
         chosen = tuple(seeds)
@@ -235,19 +284,19 @@ def _carried_out(
         )
     by_folder = {order.folder: seed for seed, order in orders.items()}
 
-    def tell(folder: Path, progress: Progress) -> None:
+    def report(folder: Path, progress: Progress) -> None:
         if options.on_epoch is not None:
             options.on_epoch(by_folder[folder], progress)
 
-    jobs = jobs_for(next(iter(orders.values())).config, len(orders), options.jobs)
+    config = next(iter(orders.values())).config
     futures: dict[int, Future[TrainingEnd]] = {}
     was_stopped = False
     try:
-        with Crew(jobs, tell) as crew:
+        with crew_for(config, len(orders), options.jobs, options.engine, report) as crew:
             futures = {seed: crew.start(order) for seed, order in orders.items()}
             if options.on_end is not None:
                 for seed, future in futures.items():
-                    future.add_done_callback(partial(_tell_end, options.on_end, seed))
+                    future.add_done_callback(partial(_report_end, options.on_end, seed))
             for future in futures.values():
                 future.result()
     except KeyboardInterrupt:
@@ -268,6 +317,6 @@ def _carried_out(
     )
 
 
-def _tell_end(on_end: OnSeedEnd, seed: int, future: Future[TrainingEnd]) -> None:
+def _report_end(on_end: OnSeedEnd, seed: int, future: Future[TrainingEnd]) -> None:
     if not future.cancelled() and future.exception() is None:
         on_end(seed, future.result())
