@@ -108,7 +108,7 @@ async function show(main) {
     runs.sort((a, b) => (ORDER[a.status] ?? 2) - (ORDER[b.status] ?? 2) || (b.updated ?? 0) - (a.updated ?? 0));
     if (!runs.length) {
       list.replaceChildren(h("p", { class: "nothing" }, `There are no runs in ${folders.join(", ")} yet. `,
-        numSweeps ? h("a", { href: link("sweeps") }, `${numSweeps} sweep${numSweeps === 1 ? "" : "s"}`) : "Begin one: stepladder train"));
+        numSweeps ? h("a", { href: link("sweeps") }, `${numSweeps} sweep${numSweeps === 1 ? "" : "s"}`) : "One that begins appears here: stepladder train"));
       return;
     }
     const heads = ["run", "status", "steps", "steps/s", "where", "held-out", "curve", "time left", "last change"];

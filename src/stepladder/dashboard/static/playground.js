@@ -49,11 +49,11 @@ async function show(main, words) {
       result.end(outcome);
       clearTimeout(slow);
       state.textContent = `answered in ${format(Math.round(performance.now() - began))} ms`;
+      document.documentElement.dataset.played = String(mine);
       const seeds = await ask("played-seeds", asked());
       if (mine !== turn) return;
       result.band(seeds);
       state.textContent += `, all seeds in ${format(Math.round(performance.now() - began))} ms`;
-      document.documentElement.dataset.played = String(mine);
     } catch (error) {
       if (mine !== turn) return;
       state.textContent = "";
