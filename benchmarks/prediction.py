@@ -15,6 +15,7 @@ import argparse
 import math
 import sys
 from collections import defaultdict
+from itertools import combinations
 from pathlib import Path
 
 import harness
@@ -100,6 +101,26 @@ def rank_correlation(first: list[float], second: list[float]) -> float:
     return 1.0 - 6.0 * squares / (len(first) * (len(first) ** 2 - 1))
 
 
+def repeated(real: dict[str, list[float]]) -> float:
+    """Return how well real results predict themselves: the rank correlation of two halves.
+
+    The mean over all ways to take two seeds of every curriculum and compare them with the others.
+    No prediction can be expected to rank curricula better than their own trainings do.
+    """
+    num_seeds = min(map(len, real.values()))
+    found: list[float] = []
+    for chosen in combinations(range(num_seeds), 2):
+        halves = [
+            [
+                float(np.mean([result for seed, result in enumerate(results) if seed in part]))
+                for results in real.values()
+            ]
+            for part in (set(chosen), set(range(num_seeds)) - set(chosen))
+        ]
+        found.append(rank_correlation(*halves))
+    return float(np.mean(found))
+
+
 def judge(world: World, report: harness.Report, num_seeds: int) -> None:
     """Predict all curricula of a world that were trained, and say how well."""
     real: defaultdict[str, list[float]] = defaultdict(list)
@@ -129,6 +150,9 @@ def judge(world: World, report: harness.Report, num_seeds: int) -> None:
     ):
         bar = BAR if text.startswith("one") else None
         report.add(f"{world.name}: rank correlation, {text}", correlation, "", at_least=bar)
+    if min(len(real[name]) for name in names) > 3:
+        text = f"{world.name}: rank correlation, two real seeds with the others"
+        report.add(text, repeated({name: real[name] for name in names}), "")
     winner = int(np.argmax(guesses))
     share = means[winner] / max(means)
     text = f"{world.name}: predicted winner ({names[winner]}), of the real best"

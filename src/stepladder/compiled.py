@@ -318,7 +318,7 @@ fence_all: Callable[[], None] = _alone(types.void, lambda builder: builder.fence
 """Nothing crosses this line: what precedes is visible to all before anything behind is read."""
 
 current_cpu: Callable[[], int] = _alone(types.int64, _emit_current_cpu)
-"""Return the number of the core this runs on; `UNKNOWN_CPU` where the system does not tell."""
+"""Return the number of the core this runs on; `UNKNOWN_CPU` where the system does not say."""
 
 yield_core: Callable[[], None] = _alone(
     types.void, lambda builder: _call(builder, "sched_yield", ir.IntType(32))
@@ -326,4 +326,4 @@ yield_core: Callable[[], None] = _alone(
 """Let another thread that waits for this core run first."""
 
 pause: Callable[[], None] = _alone(types.void, _emit_pause)
-"""Tell the processor that this is a waiting loop, so that it leaves its neighbour the core."""
+"""A hint to the processor that this is a waiting loop: the other thread of the core gets more."""

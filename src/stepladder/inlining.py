@@ -25,7 +25,7 @@ from numba.core.untyped_passes import InlineInlinables
 class _OwnBlock(ir.Block):
     """A block that was copied for one call: its statements need not be copied again.
 
-    numba does so twice, to change one copy and to return the other, at which nobody looks.
+    numba does so twice, to change one copy and to return the other, which is not used.
     """
 
     def __deepcopy__(self, memo: Any) -> "_OwnBlock":
@@ -37,8 +37,8 @@ class _OwnBlock(ir.Block):
 def _copy_of(known: Any, function: Any) -> Any:
     """Copy the code of a function for one call of it, with names that no other call has.
 
-    Statements are changed by whoever inlines them. Variables and lines of source are not: they
-    are replaced.
+    Statements are changed by the code that inlines them. Variables and lines of source are not:
+    they are replaced.
     """
     memo: dict[int, Any] = {}
     blocks: dict[int, Any] = {}

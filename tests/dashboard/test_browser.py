@@ -183,6 +183,39 @@ def test_a_report_of_several_runs_lays_them_over_each_other(
     assert browser.complaints == []
 
 
+def test_on_paper_a_report_is_light_and_whole(browser: Browser, runs: Path, tmp_path: Path) -> None:
+    browser.open(
+        write_report([runs / "short"], tmp_path / "r.html").as_uri(), dark=True, height=400
+    )
+    look = """
+        await new Promise((done) => setTimeout(done, 200));
+        const figures = [...document.querySelectorAll("figure[data-metric]:not([hidden])")];
+        const ground = getComputedStyle(document.querySelector("figure")).backgroundColor;
+        return [figures.filter((figure) => figure.querySelector("canvas")).length, figures.length,
+          ground, [...document.querySelectorAll("details")].every((fold) => fold.open)];
+    """
+    before = browser.ask(look)
+    assert before[0] < before[1]
+    drawn, wanted, ground, is_open = browser.ask(f"dispatchEvent(new Event('beforeprint')); {look}")
+    assert (drawn, ground, is_open) == (wanted, "rgb(255, 255, 255)", True)
+    after = browser.ask(f"dispatchEvent(new Event('afterprint')); {look}")
+    assert after[2] == before[2] != ground
+
+
+def test_a_folder_that_is_a_run_opens_its_page(browser: Browser, runs: Path) -> None:
+    server = DashboardServer([runs / "short"])
+    serving = threading.Thread(target=server.serve)
+    serving.start()
+    browser.open(server.address)
+    browser.until("document.querySelector('main').dataset.page === 'run'")
+    # Once: the list of all runs can still be reached.
+    browser.ask("location.hash = '#/overview';")
+    browser.until("document.querySelector('table.runs')")
+    server.stop()
+    serving.join(10.0)
+    assert browser.complaints == []
+
+
 def test_axes_smoothing_zoom_and_keys(browser: Browser, address: str) -> None:
     browser.open(f"{address}#/run?run=seeds%2F0")
     browser.until("document.querySelector('[data-metric] canvas')")

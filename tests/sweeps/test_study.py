@@ -45,7 +45,7 @@ def searched(folder: Path, num_trials: int, seed: int = 0, stop_after: int | Non
             if count == stop_after:
                 study.close()
                 return {}
-            study.tell(trial.number, cost(study.params(trial)), {})
+            study.record(trial.number, cost(study.params(trial)), {})
             count += 1
     study.close()
     return {trial.number: (study.params(trial), trial.value) for trial in study.finished()}
@@ -105,7 +105,7 @@ class TestSearch:
     def test_a_trial_that_could_not_be_played_is_no_obstacle(self, tmp_path: Path) -> None:
         study = opened(tmp_path)
         (first, *_) = next(study.rounds(1))
-        study.tell(first.number, None, {"error": "they do not go together"})
+        study.record(first.number, None, {"error": "they do not go together"})
         study.close()
         told = searched(tmp_path, 16)
         assert len(told) == 16
@@ -116,7 +116,7 @@ def test_results_are_in_the_file_at_once_and_when_it_is_opened_again(tmp_path: P
     study = opened(tmp_path / "new/sweep")
     assert study.finished() == []
     (trial,) = next(study.rounds(1))
-    study.tell(trial.number, 0.25, {"cell": None, "error": "why"})
+    study.record(trial.number, 0.25, {"cell": None, "error": "why"})
     assert '"why"' in (study.folder / JOURNAL).read_text()
     assert sorted(path.name for path in study.folder.iterdir()) == [JOURNAL, SWEEP_LOCK]
     study.close()

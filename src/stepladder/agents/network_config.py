@@ -82,7 +82,7 @@ class NetworkConfig(AgentConfig):
     def make(self, observation_space: "Space[Any]", *arguments: Any, **options: Any) -> "Agent":
         """Make the agent; warn of pictures that the settings may not suit."""
         if self.encoder is not None:
-            # Whoever makes an agent of a config trusts what it names.
+            # Making an agent from a config means trusting what the config names.
             allow([self.encoder])
         else:
             for doubt in self.layout(observation_space).doubts:

@@ -57,6 +57,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         (f"watch --pretrained {POLICY}", "a trained policy, in a window"),
         ("watch runs/first --out film.gif", "what a run has learnt, as a film"),
     ),
+    "play": (
+        ("play hockey", "against the policy that comes with the package"),
+        ("play hockey --against runs/first", "against what a run has learnt"),
+        ("play ledge --speed 0.7", "levels that no policy was trained on, a little slower"),
+    ),
     "completion": (("completion bash", "the script for bash"),),
 }
 """By command: lines without the name of the program, and what each does."""

@@ -28,6 +28,7 @@ VERBS = {
     "report": "Make one HTML page with plots of one or more runs.",
     "tune": "Measure which numbers of envs and workers are fastest on this machine.",
     "watch": "Play an env, a level or the env of a run, in a window or into a film.",
+    "play": "Play a game by hand, against a trained policy.",
     "completion": "Print a script that completes commands and flags in a shell.",
 }
 """Every verb and what it does; each has a module of its name here, with `main(argv)`."""

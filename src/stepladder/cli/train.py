@@ -72,9 +72,9 @@ def main(argv: Sequence[str]) -> int:
     can_resume = can_resume or result.had_ended
     again = command_line("train", "--resume", folder, **changes) if can_resume else ""
     if arguments.json:
-        told = {"run": None if folder is None else str(folder), **result.to_json()}
-        del told["run_folder"]
-        console.print_json({**told, "resume": again or None})
+        summary = {"run": None if folder is None else str(folder), **result.to_json()}
+        del summary["run_folder"]
+        console.print_json({**summary, "resume": again or None})
     else:
         tell_end(result, folder, again, needs_trust=changes["trust"])
     return INTERRUPTED if result.was_stopped else 0
@@ -175,10 +175,10 @@ def _several(arguments: TrainArguments, config: TrainingConfig, changes: dict[st
             )
         else:
             result = seeds.resume_seeds(parent, trust=arguments.trust, options=options, **changes)
-    return _tell_several(arguments, result, config, changes)
+    return _print_several(arguments, result, config, changes)
 
 
-def _tell_several(
+def _print_several(
     arguments: TrainArguments,
     result: "SeedsResult",
     config: TrainingConfig,
@@ -195,9 +195,9 @@ def _tell_several(
     is_left = result.was_stopped or bool(result.failures) or result.had_ended
     again = command_line("train", "--resume", result.folder, **flags) if is_left else ""
     if arguments.json:
-        told = {"run": str(result.folder), **result.to_json()}
-        del told["folder"]
-        console.print_json({**told, "resume": again or None})
+        summary = {"run": str(result.folder), **result.to_json()}
+        del summary["folder"]
+        console.print_json({**summary, "resume": again or None})
     else:
         tell_seeds_end(result, again)
     if result.was_stopped:

@@ -208,9 +208,9 @@ def _film(out: Path, pictures: Iterator[Picture], fps: float, counts: PlayCounts
     """Write a film, and show the progress."""
     with console.progress("playing") as tell:
 
-        def told() -> Iterator[Picture]:
+        def counted() -> Iterator[Picture]:
             for picture in pictures:
                 tell(f"episode {counts.num_episodes + 1}, {counts.num_pictures} pictures")
                 yield picture
 
-        write_film(out, told(), fps)
+        write_film(out, counted(), fps)

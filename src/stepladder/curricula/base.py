@@ -9,7 +9,7 @@ numbers readers need in addition to the weights (`_dials`), how the plan looks a
 (`_publish`), what a batch of records changes (`_update`), and why (`_explain`, `_reason`).
 
 An interrupt (Ctrl-C) can come between any two lines. What it leaves unfinished is completed by
-whatever is called next: a batch is observed, and told to every listener, as a whole and once.
+whatever is called next: a batch is observed, and passed to every listener, as a whole and once.
 """
 
 import math
@@ -275,7 +275,7 @@ class Curriculum(Turnover):
             "num_quarantined": self.num_quarantined,
             "episodes": self.num_observed,
             "plan_version": self.plan.version,
-            # Draws are those of the whole plan: the outermost curriculum tells of them.
+            # Draws are those of the whole plan: the outermost curriculum reports them.
             **(self._about_draws() if self._root is self else {}),
         }
 

@@ -93,7 +93,7 @@ class CurriculumConfig(Config):
     """Whether `max_share` has a default in large pools: not where the user says what is drawn."""
 
     takes_target: ClassVar[bool] = True
-    """Whether the method can be told what the agent is for."""
+    """Whether the method accepts a target."""
 
     def __post_init__(self) -> None:
         """Check everything; refuse a target where the settings say what is drawn."""

@@ -1,8 +1,8 @@
 """How a batch of records goes into a curriculum, exactly once, and how listeners hear of it.
 
-Between `owner` and `turnover`. A batch is observed and told to every listener. Ctrl-C can come
+Between `owner` and `turnover`. A batch is observed and passed to every listener. Ctrl-C can come
 between any two lines and leave some of a batch observed, a change of stage half written or a
-listener not told yet. An `Intake` says how far the batch has come, so that the next call completes
+listener not called. An `Intake` says how far the batch has come, so that the next call completes
 it first: nothing is lost, nothing is done twice. So a method's `_update` may be called again with a
 batch of which it has observed a part: it does what is left.
 """
@@ -33,10 +33,10 @@ from stepladder.plans.record import (
 )
 
 Listener: TypeAlias = Callable[[RecordArray], object]
-"""Is told of every batch of records after the curriculum has learnt from it."""
+"""Called with every batch of records after the curriculum has been updated from it."""
 
 ReplaceListener: TypeAlias = Callable[[int | None], object]
-"""Is told the slot after another task came into it, or None when any slot may have changed."""
+"""Called with the slot after another task came into it, or None if any slot may have changed."""
 
 
 NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
@@ -61,7 +61,7 @@ def is_running(method: Any, owner: object) -> bool:
 class Intake:
     """One batch, and how far it has come. Its records must not change before it is done."""
 
-    __slots__ = ("is_done", "num_before", "outer", "records", "telling")
+    __slots__ = ("is_done", "notifying", "num_before", "outer", "records")
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Intake:
         self.outer = outer
         """The intake that is going on already: of the batch whose listener observes this one."""
         self.is_done = False
-        self.telling: tuple[tuple[Any, ...], list[Any]] | None = None
+        self.notifying: tuple[tuple[Any, ...], list[Any]] | None = None
         """The listeners, and an entry for each that has returned; set when the first is called."""
 
 
@@ -115,7 +115,7 @@ class IntakeOwner(PlanOwner):
     def observe(self, records: Record | Iterable[Record] | RecordArray) -> None:
         """Learn from finished episodes, in the order given; changes the plan in place.
 
-        After an interrupt (Ctrl-C) in this call, either all of the batch is observed and told to
+        After an interrupt (Ctrl-C) in this call, either all of the batch is observed and passed to
         every listener, or nothing of it: `finish` completes what was begun, and `num_observed`
         says which it was. Do not change the array before.
 
@@ -249,7 +249,7 @@ class IntakeOwner(PlanOwner):
     # Taking in.
 
     def take_in(self, intake: Intake) -> None:
-        """Observe the batch of an intake and tell it to all listeners, once.
+        """Observe the batch of an intake and pass it to all listeners, once.
 
         For channels. An interrupt may stop this anywhere: call it again with the same intake, or
         leave it to whatever is called next.
@@ -272,7 +272,7 @@ class IntakeOwner(PlanOwner):
         intake.records = records
         intake.num_before = self._num_observed.item(0)
         intake.outer = due
-        intake.telling = None
+        intake.notifying = None
         self._due = intake
         if self._listeners:
             self._take_in_rest(intake, 0)
@@ -290,9 +290,9 @@ class IntakeOwner(PlanOwner):
             self._due = intake.outer
             raise refuse(records, bad, self.pool.num_slots)
         if self._listeners and len(records):
-            if intake.telling is None:
-                intake.telling = self._listeners, []
-            tell_rest(*intake.telling, records)
+            if intake.notifying is None:
+                intake.notifying = self._listeners, []
+            call_rest(*intake.notifying, records)
         intake.is_done = True
         self._due = intake.outer
 
@@ -300,7 +300,7 @@ class IntakeOwner(PlanOwner):
         """Complete what an interrupt (Ctrl-C) has left unfinished, if anything.
 
         Every method that draws, observes, changes or saves does this first. Inside a listener it
-        does nothing: the batch it is told of is not unfinished, it is going on.
+        does nothing: the batch that it was called with is not unfinished, it is going on.
 
         Raises:
             RecordError: A record of the batch that was interrupted is impossible. None of that
@@ -327,7 +327,7 @@ class IntakeOwner(PlanOwner):
     def add_listener(
         self, listener: Listener, *, on_replace: ReplaceListener | None = None
     ) -> None:
-        """Tell someone of every record observed from now on, each exactly once.
+        """Call a listener with every record observed from now on, each exactly once.
 
         Add it to the outermost curriculum: those inside the phases of a `Phased` call no listeners.
         Listeners are not part of snapshots, and no copy in another process has any.
@@ -340,9 +340,9 @@ class IntakeOwner(PlanOwner):
             listener: Called after each successful update with the batch, dtype `RECORD_DTYPE`.
                 The array is valid during the call only. What it raises reaches the caller that
                 reported; the records have been observed all the same, and the other listeners
-                are told with the next call.
+                are passed on by the next call.
             on_replace: Called with a slot after another task came into it, which may be during
-                the update and so before the batch is told; with None after a `restore`.
+                the update and so before listeners get the batch; with None after a `restore`.
         """
         self.finish()
         if listener in self._listeners:
@@ -353,7 +353,7 @@ class IntakeOwner(PlanOwner):
         self._listeners, self._on_replace = listeners, on_replaces
 
     def remove_listener(self, listener: Listener) -> None:
-        """Stop telling someone."""
+        """Stop calling a listener."""
         self.finish()
         if listener not in self._listeners:
             raise ConfigError(f"{listener!r} does not listen to this curriculum. Add it first.")
@@ -363,25 +363,25 @@ class IntakeOwner(PlanOwner):
         self._listeners, self._on_replace = listeners, on_replaces
 
     def _restored(self) -> None:
-        self._tell_replaced(None, [])
+        self._notify_replaced(None, [])
 
-    def _tell_replaced(self, slot: int | None, told: list[Any]) -> None:
+    def _notify_replaced(self, slot: int | None, returned: list[Any]) -> None:
         calls = [on_replace for on_replace in self._on_replace if on_replace is not None]
-        tell_rest(calls, told, slot)
+        call_rest(calls, returned, slot)
 
 
 _call = cast("Callable[[Callable[[Any], object], Any], object]", call)
 
 
-def tell_rest(listeners: Sequence[Callable[[Any], object]], told: list[Any], news: Any) -> None:
+def call_rest(listeners: Sequence[Callable[[Any], object]], returned: list[Any], news: Any) -> None:
     """Call those listeners that have not been called yet, in order.
 
-    `told` has an entry for each that has returned; it is changed in place.
+    `returned` has an entry for each that has returned; it is changed in place.
     """
     try:
         # One call of compiled code, not a loop: a listener that returns is counted at that moment,
         # and no interrupt comes in between.
-        told.extend(map(_call, listeners[len(told) :], repeat(news)))
+        returned.extend(map(_call, listeners[len(returned) :], repeat(news)))
     except Exception:  # raised again; a failing listener is not called again, unlike after Ctrl-C
-        told.append(None)
+        returned.append(None)
         raise

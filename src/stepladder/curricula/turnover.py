@@ -35,8 +35,8 @@ class Replacement:
     is_in: bool = False
     """Whether the task is in its slot, with a weight."""
 
-    told: list[Any] = field(default_factory=list[Any])
-    """One entry for each listener that was told."""
+    notified: list[Any] = field(default_factory=list[Any])
+    """One entry for each listener that was called."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Turnover(IntakeOwner):
                 self._renew_target(newcomer.slot)
                 self._slot_replaced(newcomer.slot)
             replacement.is_in = True
-        self._tell_replaced(newcomer.slot, replacement.told)
+        self._notify_replaced(newcomer.slot, replacement.notified)
         if eviction is not None:
             eviction.evictor.note_eviction(eviction)
 

@@ -125,5 +125,5 @@ class Uniform(PlayCounter):
         return self.plan.block, self._table, self._state, ()
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
-        told = " as far as it counts for the target" if self.config.target else ""
-        return f"every task is drawn equally often{told}", {"episodes": float(self.plays[slot])}
+        limit = " as far as it counts for the target" if self.config.target else ""
+        return f"every task is drawn equally often{limit}", {"episodes": float(self.plays[slot])}

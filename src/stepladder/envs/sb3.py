@@ -315,7 +315,7 @@ class CurriculumVecEnvWrapper(Tracked, EnvAccess, VecEnvWrapper):
         return self.tracker.reset(self.venv.reset)
 
     def step_async(self, actions: Action) -> None:
-        """Tell all envs to step."""
+        """Send all envs their actions."""
         self.tracker.begin_step()
         self.tracker.guard(lambda: self.venv.step_async(actions))
 

@@ -52,7 +52,7 @@ class GameVectorEnv(RowAccess, Saving, Rendering, VectorEnv[Any, Any, Any]):
         copy: Whether `reset` and `step` return copies; otherwise the next step changes what they
             returned.
         task_infos: Whether infos name the task of a curriculum that each env begins or has ended.
-            They are made when somebody looks at them.
+            They are made when they are read.
         task: What every env plays until it is given another task.
     """
 

@@ -238,7 +238,7 @@ class CurriculumLink:
     # For same-step autoreset: when infos tell of what has ended, the env plays something else.
 
     def note(self, rows: Words) -> None:
-        """Note what envs have begun, to be told when they end it."""
+        """Note what envs have begun; the infos name it when they end it."""
         self._noted[rows] = self._now(rows)
         self._noted_dials[rows] = self._dials[rows]
 

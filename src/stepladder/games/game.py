@@ -10,6 +10,7 @@ A game is found by its env: registered under the env's id (`games.registry`), or
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from gymnasium.spaces import Space
@@ -61,7 +62,7 @@ class Game:
     """Those of them that an evaluation plays unless others are named."""
 
     held_out_sets: tuple[str, ...] = ()
-    """Sets of tasks that nobody practises, if the game has its own; evaluations play the first
+    """Sets of tasks that are never practised, if the game has its own; evaluations play the first
     unless another is asked for, trainings never another."""
 
     is_finite: bool = False
@@ -69,6 +70,9 @@ class Game:
 
     time_limit_argument: str | None = None
     """Argument of the env that limits an episode's steps; None has training wrap the env."""
+
+    keys: Mapping[str, str] = MappingProxyType({})
+    """What each key does, for those who play by hand; empty if the game has no keys."""
 
     level_arguments: tuple[str, ...] = ()
     """Arguments of the env that choose a level, which contradict a level from a file."""
@@ -156,6 +160,14 @@ class Game:
 
         Raises:
             TaskError: The text is not a level of this game.
+        """
+        return None
+
+    def action_of_keys(self, held: Collection[str]) -> Any:
+        """Return the action of somebody who plays by hand; None if this game has no keys.
+
+        Args:
+            held: Names of the keys that are held down, such as ``"left"`` and ``"space"``.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""A dict whose entries are made when somebody looks at them.
+"""A dict whose entries are made when they are read.
 
 Made by `outcomes` in every step of a game, and returned to the user as the step's infos. Most of
 them are never looked at, and making them takes longer than stepping the envs.

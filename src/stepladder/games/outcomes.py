@@ -2,7 +2,7 @@
 
 Read from the arrays of `batch` after the kernels have run. Keys and types are those of Gymnasium's
 `SyncVectorEnv`; or, for adapters, there is one dict per env. What the next step changes is copied
-here; the infos are made of it when somebody looks at them (`lazy_infos`).
+here; the infos are made of it when they are read (`lazy_infos`).
 """
 
 from functools import cache
@@ -93,10 +93,10 @@ class Outcome:
         """Return an array for each key, and under ``_key`` a mask of the envs that have it."""
         infos: Infos = {}
         if self._last is not None:
-            rows, seen, told = self._last
+            rows, seen, outcome = self._last
             mask = mask_of(rows, self._num_envs)
             infos["final_obs"], infos["_final_obs"] = last_seen(rows, seen, self._num_envs), mask
-            infos["final_info"], infos["_final_info"] = told.all(), mask
+            infos["final_info"], infos["_final_info"] = outcome.all(), mask
         if self._columns is not None:
             mask = np.ones(self._num_envs, dtype=np.bool_)
             mask[self._absent] = False
@@ -162,8 +162,8 @@ def _outcome_of_both(vec: "GameVectorEnv", *, is_step: bool) -> Outcome:
     if len(ended):
         others = np.flatnonzero(~batch.has_ended)
         played = None if link is None else link.ended_before(ended)
-        told = Outcome(num_envs, kinds, vec.extras.copy(), others, played)
-        last = LastSteps(ended, _rows_of(vec.seen_last, ended), told)
+        outcome = Outcome(num_envs, kinds, vec.extras.copy(), others, played)
+        last = LastSteps(ended, _rows_of(vec.seen_last, ended), outcome)
     if vec.link is not None:
         vec.link.note(begun)
     played = link.begun_now(begun) if link is not None and len(begun) else None

@@ -66,7 +66,7 @@ LABEL_COLOURS = (
     *("#2f6f8f", "#3f8f8a", "#5fa777", "#9ab85c", "#d9b44a", "#e08a4b", "#cf5b5b"),
     *("#a8527f", "#76569c", "#4f62a8", "#5b8fc4", "#7d8793"),
 )
-"""Of labels in their order: neighbours are told apart, and the first seven also in grey."""
+"""Of labels in their order: neighbours differ, and the first seven also in grey."""
 
 
 in_style = mpl.rc_context(STYLE)

@@ -131,7 +131,7 @@ class Record(NamedTuple):
         except (TypeError, ValueError) as error:
             raise RecordError(
                 f"success {success!r} and return {episode_return!r} must be numbers; give NaN for "
-                "a success that the env does not tell."
+                "a success that the env does not report."
             ) from error
 
     @property

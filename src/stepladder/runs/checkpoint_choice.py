@@ -1,4 +1,4 @@
-"""Which checkpoint of a run somebody asks for: the last, the best so far, or that of a step.
+"""Which checkpoint of a run is meant: the last, the best so far, or that of a step.
 
 Of checkpoints with a folder of their own, such as those of a training. Used by all that read one:
 policies, ``stepladder eval`` and ``watch``, and a run that is continued.
@@ -36,13 +36,13 @@ def checkpoint_named(reader: RunReader, checkpoint: str | int) -> str:
     if checkpoint not in names:
         best = reader.best_checkpoint()
         last = max(names, default=None)
-        told = [
+        listed = [
             f"{step:,}" + " (best)" * (name == best) + " (last)" * (step == last)
             for step, name in names.items()
         ]
         raise SnapshotError(
             f"the run {reader.folder} has no checkpoint of step {checkpoint:,}; it has "
-            f"{', '.join(told) or 'none'}. Choose one of them."
+            f"{', '.join(listed) or 'none'}. Choose one of them."
         )
     return names[checkpoint]
 

@@ -1,6 +1,6 @@
 """Checkpoints with a folder of their own: saved whole or not at all, the oldest ones removed.
 
-`training` keeps its agents so, and a loop of one's own what it wants to find again.
+`training` keeps its agents so, and a loop of the user its own files.
 
 A checkpoint counts once two things are there: its row in the database of the run, which says what
 was logged before it, and then its folder, which appears complete. Whatever a kill leaves of

@@ -128,8 +128,8 @@ class EpochReporter:
         began = time.monotonic()
         if self.run is None or (began < self._standing_due and not is_due):
             return
-        told = self.curriculum.explain()
-        self.run.keep_standing(self.last_step, {**told.to_json(), "text": str(told)})
+        explanation = self.curriculum.explain()
+        self.run.keep_standing(self.last_step, {**explanation.to_json(), "text": str(explanation)})
         # A curriculum that takes long to explain is asked less often.
         now = time.monotonic()
         self._standing_due = now + max(STANDING_S, (now - began) / MOST_OF_TIME)

@@ -146,7 +146,7 @@ class Run:
         return RunTable(columns)
 
     def events(self, kind: str | None = None) -> RunTable:
-        """Return what happened, and why, as it was told.
+        """Return what happened, and why, as it was logged.
 
         The columns are ``step``, ``time`` (seconds since 1970), ``kind``, ``text`` and ``data``.
 

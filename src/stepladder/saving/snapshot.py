@@ -96,7 +96,7 @@ class Snapshot:
 
     @classmethod
     def of_parts(cls, state: dict[str, Any], **parts: "Snapshot") -> "Snapshot":
-        """Nest snapshots under names, beside some state of one's own."""
+        """Nest snapshots under names, beside other state."""
         merged = dict(state)
         arrays: dict[str, npt.NDArray[Any]] = {}
         for name, part in parts.items():

@@ -296,7 +296,7 @@ class Scenario(ABC):
     @property
     @abstractmethod
     def aim(self) -> Mapping[str, float]:
-        """What counts, as a curriculum can be told it: weights by label; empty if all tasks do."""
+        """What counts, as a target of a curriculum: weights by label; empty if all tasks do."""
 
     @property
     @abstractmethod

@@ -150,27 +150,28 @@ def compare(
     ):
         require_integer(argument, number, least)
     places = _places(scenarios, target)
+    entries = {UNIFORM: UNIFORM, **_by_name(curricula)}
     # All configs before the first play: a mistake in the last one costs no time.
-    entries = _entries(curricula)
-    methods = [_methods(place, entries, with_target) for place in places]
+    methods = [
+        {name: place.curriculum_config(entry) for name, entry in entries.items()}
+        for place in places
+    ]
+    if with_target:
+        methods = [
+            _with_target(place, configs) for place, configs in zip(places, methods, strict=True)
+        ]
     seeds = range(seed, seed + num_seeds)
     cells: list[ComparisonCell] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for place, configs in zip(places, methods, strict=True):
             limit = place.budget if budget is None else budget
             oracle = place.oracle(seed, num_envs, limit)
-            measured = SeedResult(
-                oracle.samples, oracle.finished, _oracle_area(oracle), oracle.shares
-            )
-            cell = summarise(place, ORACLE, [measured], oracle, limit)
-            row = [replace(cell, area_to_oracle=1.0)]
+            contest = Contest(place, oracle, seeds, limit, num_envs)
+            row = [contest.oracle_cell()]
             for name, config in configs.items():
-                cell = start_cell(
-                    *(place, name, config, oracle, seeds, threads), budget=limit, num_envs=num_envs
-                )()
-                row.append(cell)
+                row.append(contest.start(name, config, threads)())
                 if on_cell is not None:
-                    on_cell(cell)
+                    on_cell(row[-1])
             cells.extend(_with_winner(row))
     return Comparison(cells=tuple(cells))
 
@@ -178,34 +179,21 @@ def compare(
 def _places(
     scenarios: Iterable[str | Scenario], target: Mapping[str, float] | None
 ) -> list[Scenario]:
-    """Return the scenarios, with the target if there is one."""
-    _refuse_text("scenarios", scenarios)
+    """Return the scenarios that are meant, judged by a target if there is one."""
+    if isinstance(scenarios, str):
+        raise ConfigError(f"scenarios must be a list of names; got {scenarios!r}. Wrap it.")
     places = [scenario(entry) if isinstance(entry, str) else entry for entry in scenarios]
     if not places:
         raise ConfigError("there is no scenario to compare on. Name one, such as chain-10.")
     return places if target is None else [place.aimed_at(target) for place in places]
 
 
-def _entries(
+def _by_name(
     curricula: Iterable[str] | Mapping[str, CurriculumChoice],
-) -> dict[str, CurriculumChoice]:
-    """Return what is compared, by name, with uniform."""
-    _refuse_text("curricula", curricula)
-    own = curricula if isinstance(curricula, Mapping) else {name: name for name in curricula}
-    return {UNIFORM: UNIFORM, **own}
-
-
-def _methods(
-    place: Scenario, entries: Mapping[str, CurriculumChoice], with_target: bool
-) -> dict[str, CurriculumConfig]:
-    """Return the configs of all curricula that are measured on a scenario, by name."""
-    configs = {name: place.curriculum_config(entry) for name, entry in entries.items()}
-    return _with_target(place, configs) if with_target else configs
-
-
-def _refuse_text(argument: str, value: object) -> None:
-    if isinstance(value, str):
-        raise ConfigError(f"{argument} must be a list of names; got {value!r}. Wrap it.")
+) -> Mapping[str, CurriculumChoice]:
+    if isinstance(curricula, str):
+        raise ConfigError(f"curricula must be a list of names; got {curricula!r}. Wrap it.")
+    return curricula if isinstance(curricula, Mapping) else {name: name for name in curricula}
 
 
 def _with_target(
@@ -225,97 +213,95 @@ def _with_target(
     return both
 
 
-def start_cell(
-    place: Scenario,
-    name: str,
-    config: CurriculumConfig,
-    oracle: OracleRun,
-    seeds: Iterable[int],
-    threads: ThreadPoolExecutor,
-    *,
-    budget: int,
-    num_envs: int,
-) -> Callable[[], ComparisonCell]:
-    """Queue the seeds of one curriculum; return a function that waits for its cell."""
-    horizon = HORIZON * max(1, oracle.samples)
-    play = partial(play_seed, place, config, budget=budget, horizon=horizon, num_envs=num_envs)
-    played = threads.map(play, seeds)
-    return lambda: summarise(place, name, list(played), oracle, budget)
+@dataclass(frozen=True)
+class Contest:
+    """A scenario and what all curricula on it have in common."""
 
+    place: Scenario
+    oracle: OracleRun
+    seeds: Sequence[int]
+    """Of the learner and of the curriculum; the same ones for every curriculum."""
+    budget: int
+    """Most samples of a seed."""
+    num_envs: int
 
-def play_seed(
-    place: Scenario,
-    config: CurriculumConfig,
-    seed: int,
-    *,
-    budget: int,
-    horizon: int,
-    num_envs: int = 1,
-) -> SeedResult:
-    """Play one seed until everything is learned, or the budget is spent.
+    @property
+    def horizon(self) -> int:
+        """Samples over which the area under the curve of progress is taken."""
+        return HORIZON * max(1, self.oracle.samples)
 
-    Args:
-        place: The scenario.
-        config: Config of the curriculum.
-        seed: Seed of the learner and of the curriculum.
-        budget: Most samples.
-        horizon: Samples over which the area under the curve of progress is taken.
-        num_envs: Envs that play at the same time.
-    """
-    simulator = place.simulator(seed, num_envs)
-    curriculum = place.curriculum(config, seed)
-    engine_name: EngineName = "compiled" if curriculum.rule_in_force() else "direct"
-    engine = make_engine(engine_name, simulator, curriculum, num_envs=num_envs)
-    engine.advance(min(horizon, budget), stops=True)
-    played = min(simulator.num_samples, horizon)
-    area = simulator.progress_area + (horizon - played) * simulator.progress
-    engine.advance(budget, stops=True)
-    # The last round of several envs may end beyond the budget.
-    samples = budget + 1 if simulator.done_at is None else simulator.done_at
-    return SeedResult(
-        min(samples, budget),
-        samples <= budget,
-        area / horizon,
-        simulator.shares(),
-    )
+    def start(
+        self, name: str, config: CurriculumConfig, threads: ThreadPoolExecutor
+    ) -> Callable[[], ComparisonCell]:
+        """Queue the seeds of one curriculum; return a function that waits for its cell."""
+        played = threads.map(partial(self.play, config), self.seeds)
+        return lambda: self.cell(name, list(played))
 
+    def play(self, config: CurriculumConfig, seed: int) -> SeedResult:
+        """Play one seed until everything is learned, or the budget is spent."""
+        simulator = self.place.simulator(seed, self.num_envs)
+        curriculum = self.place.curriculum(config, seed)
+        engine_name: EngineName = "compiled" if curriculum.rule_in_force() else "direct"
+        engine = make_engine(engine_name, simulator, curriculum, num_envs=self.num_envs)
+        engine.advance(min(self.horizon, self.budget), stops=True)
+        left = self.horizon - min(simulator.num_samples, self.horizon)
+        area = simulator.progress_area + left * simulator.progress
+        engine.advance(self.budget, stops=True)
+        # The last round of several envs may end beyond the budget.
+        samples = self.budget + 1 if simulator.done_at is None else simulator.done_at
+        return SeedResult(
+            samples=min(samples, self.budget),
+            finished=samples <= self.budget,
+            area=area / self.horizon,
+            shares=simulator.shares(),
+        )
 
-def summarise(
-    place: Scenario, name: str, results: Sequence[SeedResult], oracle: OracleRun, budget: int
-) -> ComparisonCell:
-    """Return the cell of one curriculum in one scenario."""
-    mean, low, high = mean_interval([float(result.samples) for result in results])
-    shares = np.mean([result.shares for result in results], axis=0).tolist()
-    area = float(np.mean([result.area for result in results]))
-    ratio, ratio_low, ratio_high = (
-        # Where nothing is left to learn, every curriculum is as good as the oracle.
-        value / oracle.samples if oracle.samples else 1.0
-        for value in (mean, low, high)
-    )
-    return ComparisonCell(
-        scenario=place.name,
-        curriculum=name,
-        num_seeds=len(results),
-        mean_samples=mean,
-        low=max(0.0, low),
-        high=high,
-        ratio_to_oracle=ratio,
-        ratio_low=max(0.0, ratio_low),
-        ratio_high=ratio_high,
-        finished_share=float(np.mean([result.finished for result in results])),
-        area=area,
-        area_to_oracle=area / max(1e-9, _oracle_area(oracle)),
-        share_mastered=shares[0],
-        share_locked=shares[1],
-        share_impossible=shares[2],
-        budget=budget,
-    )
+    def cell(self, name: str, results: Sequence[SeedResult]) -> ComparisonCell:
+        """Return the cell of one curriculum."""
+        mean, low, high = mean_interval([float(result.samples) for result in results])
+        mastered, locked, impossible = np.mean(
+            [result.shares for result in results], axis=0
+        ).tolist()
+        area = float(np.mean([result.area for result in results]))
+        ratio, ratio_low, ratio_high = (
+            # Where nothing is left to learn, every curriculum is as good as the oracle.
+            value / self.oracle.samples if self.oracle.samples else 1.0
+            for value in (mean, low, high)
+        )
+        return ComparisonCell(
+            scenario=self.place.name,
+            curriculum=name,
+            num_seeds=len(results),
+            mean_samples=mean,
+            low=max(0.0, low),
+            high=high,
+            ratio_to_oracle=ratio,
+            ratio_low=max(0.0, ratio_low),
+            ratio_high=ratio_high,
+            finished_share=float(np.mean([result.finished for result in results])),
+            area=area,
+            area_to_oracle=area / max(1e-9, self._oracle_area()),
+            share_mastered=mastered,
+            share_locked=locked,
+            share_impossible=impossible,
+            budget=self.budget,
+        )
 
+    def oracle_cell(self) -> ComparisonCell:
+        """Return the cell of the oracle."""
+        oracle = self.oracle
+        played = SeedResult(
+            samples=oracle.samples,
+            finished=oracle.finished,
+            area=self._oracle_area(),
+            shares=oracle.shares,
+        )
+        return replace(self.cell(ORACLE, [played]), area_to_oracle=1.0)
 
-def _oracle_area(oracle: OracleRun) -> float:
-    """Return the oracle's mean progress over the horizon."""
-    horizon = HORIZON * max(1, oracle.samples)
-    return (oracle.area + (horizon - oracle.samples) * oracle.progress) / horizon
+    def _oracle_area(self) -> float:
+        """Return the oracle's mean progress over the horizon."""
+        oracle = self.oracle
+        return (oracle.area + (self.horizon - oracle.samples) * oracle.progress) / self.horizon
 
 
 def _with_winner(row: list[ComparisonCell]) -> list[ComparisonCell]:

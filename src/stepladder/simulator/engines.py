@@ -274,7 +274,7 @@ class EnvsEngine(Engine):
                 self._is_fresh = True
             *_, infos = self.envs.step(self._actions)
             shown = infos.get(INFO, {})
-            # An env that is reset in this step, or still plays, tells nothing.
+            # An env that is reset in this step, or still plays, has no result.
             ended = np.flatnonzero(infos.get(f"_{INFO}", ()))
             if len(ended):
                 names = ("performance", "reward", "success")

@@ -127,7 +127,7 @@ def simulate(
         config = replace(config, samples_per_epoch=place.epoch_samples(config.num_envs))
     method = place.curriculum_config("learning-progress" if curriculum is None else curriculum)
     if method.target is not None and not place.aim:
-        # What a curriculum is told is what it is judged by.
+        # A curriculum with a target is judged by that target.
         place = place.aimed_at(method.target.weights)
     simulator = place.simulator(config.seed, config.num_envs)
     chosen = place.curriculum(method, config.seed)

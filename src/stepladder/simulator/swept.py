@@ -116,7 +116,7 @@ class SweepConfig(Config):
         Args:
             folder: Of the sweep; nothing is written there.
             jobs: Threads; as many as there are cores by default.
-            on_news: Not told: a trial takes a moment.
+            on_news: Not called: a trial takes a moment.
         """
         threads, oracles = ThreadPoolExecutor(jobs or usable_cores()), dict[str, OracleRun]()
         try:

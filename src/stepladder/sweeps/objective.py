@@ -21,7 +21,7 @@ class Measured(Protocol):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval by which two choices are told apart."""
+        """The interval that decides whether two choices differ."""
         ...
 
     def to_json(self) -> dict[str, Any]:
@@ -36,7 +36,7 @@ Start = Callable[[int, SweepParams], Wait]
 """Begins the trial of a number with these values; raises as `Wait` does."""
 
 OnNews = Callable[[str], None]
-"""Told in words how the trials stand that are being played."""
+"""Called with one line about the trials that are being played."""
 
 
 class Objective(Protocol):
@@ -71,7 +71,7 @@ class Objective(Protocol):
         Args:
             folder: Of the sweep.
             jobs: How much is played at once; None is as much as pays off.
-            on_news: Told how the trials stand, where they take long.
+            on_news: Called with one line about the trials, where they take long.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Read the study of a sweep without touching it: settings, trials, and which parameters mattered.
 
 Beside `study`, which writes it; for the dashboard. Optuna opens what it reads for writing, so it is
-given a copy: a sweep that is going on, or that belongs to somebody else, is left alone.
+given a copy: a sweep that is going on, or that belongs to another user, is not changed.
 """
 
 import math

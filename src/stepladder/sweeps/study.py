@@ -127,7 +127,7 @@ class SweepStudy:
             found[dimension.field] = value
         return found
 
-    def tell(self, number: int, cost: float | None, result: Mapping[str, Any]) -> None:
+    def record(self, number: int, cost: float | None, result: Mapping[str, Any]) -> None:
         """Save the result of a trial; it is on disk when this returns.
 
         Args:

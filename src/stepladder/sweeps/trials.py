@@ -97,7 +97,7 @@ def sweep(
         jobs: Seeds that are played at once; as many as there are cores by default. The results do
             not depend on it.
         on_trial: Called after every trial.
-        on_news: Told in words how the trials stand that are being played, where they take long.
+        on_news: Called with one line about the trials that are being played, where they take long.
 
     Raises:
         ConfigError: A setting is wrong, or a value is wrong in every combination.
@@ -129,7 +129,7 @@ def sweep(
                 waiting = [_started(start, one.number, study.params(one)) for one in proposed]
                 for wait in waiting:
                     trial = wait()
-                    study.tell(trial.number, trial.cost, trial.to_json())
+                    study.record(trial.number, trial.cost, trial.to_json())
                     trials[trial.number] = trial
                     if on_trial is not None:
                         on_trial(trial, len(trials), total)

@@ -19,7 +19,7 @@ from stepladder.arrays import Flags, Words
 from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import REFUSAL
-from stepladder.curricula.intake import Intake, Listener, is_running, tell_rest
+from stepladder.curricula.intake import Intake, Listener, call_rest, is_running
 from stepladder.errors import BuildError, ChannelError, RecordError, WrongProcessError
 from stepladder.plans.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
 from stepladder.sync import mailbox, taking
@@ -48,8 +48,8 @@ Collection = tuple[Intake, Sequence[Failure], int, int, list[Any]]
 """A batch out of the mailboxes, until all that follows from it is done.
 
 Its records on their way into the curriculum; failures; episodes finished so far and draws that
-failed so far, with those of this batch; an entry for each listener of the channel that was told. A
-plain tuple, because one is made in nearly every step.
+failed so far, with those of this batch; an entry for each listener of the channel that was called.
+A plain tuple, because one is made in nearly every step.
 """
 
 
@@ -129,7 +129,7 @@ class Collector(ABC):
         """Bring the plan to the clients, where they do not see it anyway."""
 
     def on_collected(self, listener: Listener) -> None:
-        """Tell someone of every batch that is not empty, when all that follows from it is done."""
+        """Call a listener with every batch that is not empty, after all that follows from it."""
         self._listeners = (*self._listeners, listener)
 
     # Collecting.
@@ -190,7 +190,7 @@ class Collector(ABC):
         collection = self._collection
         if collection is None:
             collection = self._collection = self._begin(self._records[:count])
-        intake, failures, num_finished, num_failed, told = collection
+        intake, failures, num_finished, num_failed, called = collection
         if failures:
             # Their messages have been read.
             taking.release_failed(self.mails.words, self._records, self._taken)
@@ -205,7 +205,7 @@ class Collector(ABC):
             self._num_failed = num_failed
             self._quarantine_all(failures)
         if self._listeners and len(intake.records):
-            tell_rest(self._listeners, told, intake.records)
+            call_rest(self._listeners, called, intake.records)
         self._num_noted[0] = 0
         return intake.records
 
@@ -218,7 +218,7 @@ class Collector(ABC):
         intake = self._intake
         intake.records = records
         intake.is_done = False
-        intake.telling = None
+        intake.notifying = None
         num_finished = self._num_finished + len(records)
         return intake, failures, num_finished, self._num_failed + len(failures), []
 

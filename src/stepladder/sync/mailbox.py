@@ -158,11 +158,11 @@ class Mailboxes:
             ahead = (np.arange(CAPACITY) - taken[:, None]) % CAPACITY
             is_waiting = ahead < (posted - taken)[:, None]
             records, envs = rings[is_waiting], np.nonzero(is_waiting)[0]
-            told = records[~np.isnan(records["success"])]
+            known = records[~np.isnan(records["success"])]
             limits = {"slot": (0, num_slots - 1), "env_index": (envs, envs)}
             problems += [part.problem(records) for part in RecordFields.parts(limits)]
             problems.append(Part("episode return", "episode_return").problem(records))
-            problems.append(Part("success", "success", 0.0, 1.0).problem(told))
+            problems.append(Part("success", "success", 0.0, 1.0).problem(known))
         return next(filter(None, problems), None)
 
 

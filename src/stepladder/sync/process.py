@@ -1,6 +1,6 @@
 """Which process this is, and whether another one still runs.
 
-Used by `segment`, `client` and `host` to notice deaths without waiting for anybody.
+Used by `segment`, `client` and `host` to notice deaths without waiting.
 """
 
 import multiprocessing

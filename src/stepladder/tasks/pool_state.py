@@ -138,7 +138,7 @@ def name_difference(saved: dict[str, Any], current: dict[str, Any]) -> str:
         if len(labels) > _MAX_LABELS_NAMED:
             found.append(f"{len(labels) - _MAX_LABELS_NAMED} more labels differ")
     if not found and isinstance(saved.get("digest"), str) and "digest" in current:
-        # Of lists: nobody can tell from a digest what was there.
+        # Of lists: a digest does not say what was there.
         return "names, parameters or seeds of tasks have changed"
     return "; ".join(found) or str(difference(saved, current))
 

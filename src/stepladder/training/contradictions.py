@@ -78,7 +78,7 @@ def _about_edits(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
     except ConfigError as error:
         yield "curriculum.editing", str(error)
     except TaskError:
-        # Something is wrong with the tasks themselves, which is told elsewhere.
+        # Something is wrong with the tasks themselves, which is reported elsewhere.
         return
 
 

@@ -1,6 +1,6 @@
 """Episodes that have ended: what an epoch reports of them, and totals.
 
-Listens to a curriculum, for the training loop and for loops of one's own.
+Listens to a curriculum, for the training loop and for loops of the user.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""A run around a loop of one's own: reports, checkpoints, and a way to go on after a kill.
+"""A run around the user's own loop: reports, checkpoints, and a way to go on after a kill.
 
 For training code that steps envs itself, also that of other libraries (`envs.sb3_callback`). It
 does for such a loop what `session` does for `train`. The loop owns its agent; whatever it wants to
@@ -45,7 +45,7 @@ Save = Callable[[Path], object]
 
 
 class LoopRun(Closing):
-    """A run that a loop of one's own keeps; `stepladder.run` makes one.
+    """A run of the user's own loop; `stepladder.run` makes one.
 
     Use it as a context manager: at its end, everything that was counted is logged, the last table
     of all tasks and a last checkpoint are written, and the run is closed. After an exception the
@@ -84,7 +84,7 @@ class LoopRun(Closing):
         self.curriculum.add_listener(self._episodes.take)
         self._guard = InterruptGuard(also_when_terminated=True)
         # Games stepped as a batch tell of their episodes through the curriculum alone, and infos
-        # that nobody reads are not made.
+        # that are not read are not made.
         self._reads_infos = not is_batched(cast("Any", getattr(envs, "unwrapped", envs)))
         mode = (getattr(self._tracked, "metadata", None) or {}).get("autoreset_mode")
         self._resets_in_a_step = mode is AutoresetMode.NEXT_STEP
@@ -159,7 +159,7 @@ class LoopRun(Closing):
         losses: Mapping[str, Any] | None = None,
         metrics: Mapping[str, float] | None = None,
     ) -> None:
-        """Tell of an update of the agent: the place where the loop can be continued from.
+        """Report an update of the agent: the place where the loop can be continued from.
 
         If enough steps were made, the epoch is logged; if a checkpoint is due, all is saved.
 

@@ -1,4 +1,4 @@
-"""Begin the run of a loop of one's own, or go on with it: `stepladder.run`.
+"""Begin the run of the user's own loop, or go on with it: `stepladder.run`.
 
 Decides between a new run and an old one, describes the curriculum and its envs in ``config.json``,
 and restores what a checkpoint holds; `loop_run` does the rest.
@@ -183,5 +183,5 @@ def _plain_arguments(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {"env_kwargs": to_plain(kwargs, "env_kwargs", error=ConfigError)}
     except ConfigError:
-        # An argument is an object: whoever watches the run has to give it.
+        # An argument is an object: to watch the run, it has to be given again.
         return {}

@@ -41,7 +41,7 @@ AnyEnv = str | Callable[..., Any]
 
 
 LACKS_TASKS = "the env has set_task, and no tasks are given: name them with tasks (--tasks)"
-"""Said of an env that fails when it is played as it is."""
+"""Explains why an env without tasks fails."""
 
 
 def train(
@@ -332,7 +332,7 @@ def train_single_run(
 
 
 def _name_of(config: TrainingConfig, num_envs: int) -> str:
-    """Return a name that tells runs of different settings apart."""
+    """Return a name that differs between runs of different settings."""
     agent, now = config.agent, datetime.now()
     layers = "-".join(map(str, agent.hidden_sizes))
     moment = f"{now:%Y-%m-%d_%H-%M-%S}-{now.microsecond:06d}"

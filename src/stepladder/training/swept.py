@@ -147,10 +147,10 @@ class TrainingSweep(Config):
         Args:
             folder: Of the sweep; every trial gets a folder in it.
             jobs: Trainings at once; by default one per core, on a GPU one.
-            on_news: Told after every epoch which trainings run and how far they are.
+            on_news: Called after every epoch with which trainings run and how far they are.
         """
         news = _News(on_news)
-        with crew_for(self.training, 2**16, jobs, self.engine, news.tell) as crew:
+        with crew_for(self.training, 2**16, jobs, self.engine, news.update) as crew:
             yield lambda number, params: self._started(folder, number, params, crew, news)
 
     def _started(
@@ -237,7 +237,7 @@ class _News:
         self._on_news = on_news
         self._running: dict[Path, str] = {}
 
-    def tell(self, folder: Path, progress: Progress) -> None:
+    def update(self, folder: Path, progress: Progress) -> None:
         """Note an epoch of a training."""
         share = min(1.0, progress.num_steps / progress.total_steps)
         self._running[folder] = f"{folder.parent.name}/{folder.name} {share:.0%}"

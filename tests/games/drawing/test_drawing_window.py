@@ -147,3 +147,22 @@ def test_without_a_screen_one_line_says_what_to_do(
 def test_a_pace_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(ConfigError, match="fps must be finite and above 0; got 0"):
         Window("test", fps=0)
+
+
+def test_a_window_knows_the_keys_that_are_held_down() -> None:
+    window = Window("test", fps=1000)
+    window.show(PICTURE)
+
+    def post(kind: int, key: int = 0) -> None:
+        pygame.event.post(pygame.event.Event(kind, window=window._handle, key=key))
+        window.show(PICTURE)
+
+    post(pygame.KEYDOWN, key=pygame.K_LEFT)
+    post(pygame.KEYDOWN, key=pygame.K_SPACE)
+    assert window.held == {"left", "space"}
+    post(pygame.KEYUP, key=pygame.K_LEFT)
+    assert window.held == {"space"}
+    # Somebody who goes to another window lets go of all keys.
+    post(pygame.WINDOWFOCUSLOST)
+    assert window.held == set()
+    window.close()

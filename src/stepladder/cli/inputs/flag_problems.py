@@ -84,7 +84,7 @@ def make_or_refuse(kind: type[Any], hints: Mapping[str, Any], values: Mapping[st
 
 
 def _say_why(unreadable: Unreadable, form: Form, place: Problems) -> None:
-    """Add what is wrong with words, as a document with these values would be told."""
+    """Add what is wrong with words, as it is reported for a document with these values."""
     if unreadable.reason is not None:
         place.found.append(("", unreadable.reason))
         return

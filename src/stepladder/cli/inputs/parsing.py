@@ -116,11 +116,11 @@ def _known_flags(
     read: Callable[..., Any], argv: Sequence[str], unknown: Sequence[str]
 ) -> list[str]:
     """Return all flags beside those that are given, as the help has them."""
-    told = io.StringIO()
+    printed = io.StringIO()
     rest = [word for word in argv if word not in unknown]
-    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         read([*rest, "--help"], with_unknown=False)
-    return re.findall(r"(?<!\S)--[a-z][\w.-]*", _ESCAPE.sub("", told.getvalue()))
+    return re.findall(r"(?<!\S)--[a-z][\w.-]*", _ESCAPE.sub("", printed.getvalue()))
 
 
 def given(argv: Sequence[str], flag: str) -> str | None:

@@ -231,7 +231,7 @@ def _of_run(
         curriculum.draw_batch(seed % MOST_PASSED_OVER)
         next_task = partial(_drawn_task, curriculum)
     folder = reader.folder / CHECKPOINTS
-    # A loop of one's own has other files there.
+    # A loop of the user has other files there.
     is_trained = reader.kind == "training" and is_real_folder(folder)
     has_learnt = is_trained and any(map(is_folder, folder.iterdir()))
     return Playable(

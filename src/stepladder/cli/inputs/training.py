@@ -155,7 +155,7 @@ def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]
     arguments, base, before = _parsed(argv, first)
     named, flags = arguments.preset_or_config, given_flags(argv)
     if named != first:
-        # It stands behind some flags, and could not be told from their values at first.
+        # It stands behind some flags, and could not be distinguished from their values at first.
         arguments, base, before = _parsed(argv, named)
     if arguments.resume is not None:
         beside = [*filter(None, [named]), *sorted(flags - WITH_RESUME)]

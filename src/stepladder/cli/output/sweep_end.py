@@ -47,9 +47,9 @@ def tell_sweep_end(result: SweepResult, asked: AskedSweep) -> None:
     if alike:
         console.say(f"~  its interval overlaps that of the best: {alike} in all")
     if isinstance(objective, SweepConfig):
-        _tell_simulations(ranked, objective, asked.out)
+        _print_simulations(ranked, objective, asked.out)
     else:
-        _tell_trainings(best, asked)
+        _print_trainings(best, asked)
 
 
 def _print_table(ranked: list[SweepTrial], top: int) -> None:
@@ -87,9 +87,9 @@ def _headings(cell: Measured) -> tuple[str, ...]:
 def _cells(cell: Measured) -> list[str]:
     if isinstance(cell, ComparisonCell):
         return measured(cell)
-    told = cell.to_json()
-    interval = "" if told["low"] is None else f"{told['low']:.3g} to {told['high']:.3g}"
-    return [f"{told['mean']:.3g}", interval, f"{told['steps_per_second']:,.0f}"]
+    values = cell.to_json()
+    interval = "" if values["low"] is None else f"{values['low']:.3g} to {values['high']:.3g}"
+    return [f"{values['mean']:.3g}", interval, f"{values['steps_per_second']:,.0f}"]
 
 
 def _overlap(best: SweepTrial, other: SweepTrial) -> bool:
@@ -98,7 +98,7 @@ def _overlap(best: SweepTrial, other: SweepTrial) -> bool:
     return other.cell.ends[0] <= best.cell.ends[1]
 
 
-def _tell_trainings(best: SweepTrial, asked: AskedSweep) -> None:
+def _print_trainings(best: SweepTrial, asked: AskedSweep) -> None:
     """Keep the settings of the best trial in a file, and say how to train with them."""
     about = asked.objective.settings()
     if about["num_seeds"] > 1:
@@ -119,7 +119,7 @@ def _tell_trainings(best: SweepTrial, asked: AskedSweep) -> None:
     console.say(f"  {command_line('report', asked.out / f'trial-{best.number}')}")
 
 
-def _tell_simulations(ranked: list[SweepTrial], common: SweepConfig, out: Path) -> None:
+def _print_simulations(ranked: list[SweepTrial], common: SweepConfig, out: Path) -> None:
     best, cells = ranked[0], [trial.cell for trial in ranked]
     if any(isinstance(cell, ComparisonCell) and cell.finished_share < 1.0 for cell in cells):
         console.say(UNFINISHED)

@@ -185,7 +185,7 @@ def observe_one(
     task.num_plays += 1
     if state.method[0].has_trainer == 0:
         value = signal_of(settings, state.returns[0], success, episode_return)
-        # Not a number: the env tells no success.
+        # Not a number: the env reports no success.
         if value == value:
             deviation = note_deviation(task, value, NEWEST_WEIGHT)
             take_score(block, table, state, constants, slot, deviation)

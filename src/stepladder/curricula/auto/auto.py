@@ -1,4 +1,4 @@
-"""The curriculum for whoever chooses none: the method that fits the tasks.
+"""The curriculum if the user chooses none: the method that fits the tasks.
 
 Gets records from `sync` and hands them to the method that it chose, which gives weights back. What
 is known about the tasks decides: whether there are several, and whether labels or features say

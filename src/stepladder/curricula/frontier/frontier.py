@@ -114,7 +114,7 @@ class Frontier(LabelPooling, CompiledMethod):  # pyright: ignore[reportIncompati
         if has_neighbors:
             table = feature_table(self.pool, config.features)
             links = link_neighbors(table, config.num_neighbors * len(config.features))
-        # Among few tasks, neighbours tell more than bins.
+        # Among few tasks, neighbours say more than bins.
         features = config.features if self.pool.num_slots > FEW_TASKS else ()
         cells = self._cells = find_cells(self.pool, features)
         state = zeros(State, tasks=self.pool.num_slots, cells=cells.num_cells)

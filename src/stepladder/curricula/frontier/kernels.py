@@ -195,7 +195,7 @@ def _count_probe(state: State, constants: Constants, slot: int) -> None:
 
 
 @inlined
-def _tell_neighbors(
+def _update_neighbors(
     block: Words, table: int, state: State, constants: Constants, slot: int, change: int
 ) -> None:
     """Count for the neighbours of a slot that it was mastered (1) or no longer is (-1)."""
@@ -240,9 +240,9 @@ def _change_standing(
             finds.num_finds += 1.0
             task.origin = NO_ORIGIN
         task.practice = 0
-        _tell_neighbors(block, table, state, constants, slot, 1)
+        _update_neighbors(block, table, state, constants, slot, 1)
     elif was_mastered:
-        _tell_neighbors(block, table, state, constants, slot, -1)
+        _update_neighbors(block, table, state, constants, slot, -1)
 
 
 @inlined

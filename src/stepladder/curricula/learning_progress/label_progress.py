@@ -31,7 +31,7 @@ NEWEST_WEIGHT = 0.01
 """Weight of the newest result in how quickly labels change as a rule."""
 
 LEAST_SLOPE = 1e-3
-"""Of success over log odds: success below 1 in 1,000 is not told from none."""
+"""Of success over log odds: success below 1 in 1,000 counts as none."""
 
 LEAST_WEIGHT = 1e-300
 """So that weights can be divided by their sum."""

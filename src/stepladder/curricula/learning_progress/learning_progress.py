@@ -177,7 +177,7 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
             RecordError: A number is impossible. Then nothing was observed.
         """
         if self._listeners:
-            # They are told records, which the shortcut below does without.
+            # Listeners need records, and the shortcut below makes none.
             super().report(draw, success, episode_return, length, truncated)
             return
         if self._due is not None:

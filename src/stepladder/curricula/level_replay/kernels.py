@@ -370,7 +370,7 @@ def observe_one(
         if settings.uses_trainer and not settings.pools:
             return
         value = signal_of(settings, state.returns[0], success, episode_return)
-        # Not a number: the env tells no success.
+        # Not a number: the env reports no success.
         if settings.pools and value == value:
             watch(state.evidence[slot].trial, value)
         if not settings.uses_trainer:

@@ -6,7 +6,7 @@ has more tasks than the pool, tasks with low scores make room for new ones.
 After Jiang, Grefenstette and Rocktäschel 2021, "Prioritized level replay": a draw is a replay or a
 task not seen yet; replays go by the rank of a task's score, and some by how long ago it was played.
 After Jiang et al. 2021, "Replay-guided adversarial environment design", too, whose robust variant
-learns from replays only: `is_replay` tells which draws are. docs/level_replay.md lists where a cost
+learns from replays only: `is_replay` says which draws are. docs/level_replay.md lists where a cost
 that is flat in the number of tasks made us deviate from the papers.
 
 A task whose result stays a surprise whatever is learned keeps the highest score. Do not use it with

@@ -18,7 +18,7 @@ from stepladder.records import Fields, Records, Shape
 
 PER_DOUBLING, NUM_RANK_BINS = 32, 2048
 LOWEST_EXPONENT = -31
-"""Of the smallest score that is told from 0, as `math.frexp` counts: 2 ** -32."""
+"""Of the smallest score that differs from 0, as `math.frexp` counts: 2 ** -32."""
 
 
 class RankTree(Fields):

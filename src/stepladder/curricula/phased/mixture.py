@@ -3,7 +3,7 @@
 Gets records from `sync` and learns nothing from them. A phase of `phased` without a curriculum
 of its own is one of these. Inside a label, tasks are drawn equally often.
 
-Use it when the shares are known. Do not use it when they ought to depend on results.
+Use it when the shares are known. Do not use it when they should depend on results.
 """
 
 import math

@@ -22,7 +22,7 @@ def feature_table(pool: Pool, names: Sequence[str]) -> Floats:
     """Return the features of every slot's task; shape ``(num_slots, len(names))``.
 
     Each is measured from its mean in units of its standard deviation, so that a position in metres
-    and a difficulty from 1 to 5 weigh the same. One that is the same for all tasks tells nothing.
+    and a difficulty from 1 to 5 weigh the same. One that is the same for all tasks has no effect.
 
     Raises:
         ConfigError: There are too many tasks, or some are not in the pool, or a feature is missing

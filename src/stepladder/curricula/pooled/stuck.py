@@ -1,4 +1,4 @@
-"""Whether practice still changes anything: the test that tells a coin toss from something to learn.
+"""Whether practice still changes anything: a test that separates chance from something to learn.
 
 Used by the kernels of methods. A task, or all tasks of a label, is watched in trials. A trial whose
 success rate differs from that of the trial before by no more than chance explains says that nothing

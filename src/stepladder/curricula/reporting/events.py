@@ -127,9 +127,10 @@ def _state_changes(
     ]
     events: list[CurriculumEvent] = []
     for slot in moved[:MOST_MOVES]:
-        told = cast("TaskExplanation", method.explain(slot))
-        text = f"task {told.name!r} went from {before[slot][1]} to {now[slot][1]}: {told.reason}"
-        data = {"task": told.name, "slot": slot, **told.numbers, **_within(path)}
+        explained = cast("TaskExplanation", method.explain(slot))
+        change = f"went from {before[slot][1]} to {now[slot][1]}"
+        text = f"task {explained.name!r} {change}: {explained.reason}"
+        data = {"task": explained.name, "slot": slot, **explained.numbers, **_within(path)}
         events.append(CurriculumEvent(f"task_{now[slot][1]}", text, data))
     if len(moved) > MOST_MOVES:
         rest = len(moved) - MOST_MOVES

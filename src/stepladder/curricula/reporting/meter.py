@@ -120,7 +120,7 @@ class CurriculumMeter(TaskCounts):
                 metrics[f"{STATS}/per_label_success/{name}"] = total / count
         kinds = {kind: self._show(labels, self.label_steps[f"epoch_{kind}"]) for kind in STEPS}
         for name, *steps in zip(self._shown, *kinds.values(), strict=True):
-            # Sums of episodes that nobody observed one by one have no lengths by outcome.
+            # Sums of episodes that were not observed one by one have no lengths by outcome.
             if sum(steps):
                 for kind, amount in zip(kinds, steps, strict=True):
                     metrics[f"{STATS}/per_label_{kind}/{name}"] = float(amount)

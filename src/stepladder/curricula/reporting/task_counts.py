@@ -31,7 +31,7 @@ class TaskTally(Fields):
     num_epoch_samples: Count
     successes: Annotated[float, Limits(0.0, MAX_COUNT)]
     num_judged: Count
-    """Episodes that told their success."""
+    """Episodes that reported success or failure."""
     returns: Annotated[float, Limits(-1e150, 1e150)]
     """Squares of such sums are added up."""
     lengths: Annotated[float, Limits(0.0, MAX_COUNT)]
@@ -47,7 +47,7 @@ class LabelTally(Fields):
 
 
 class LabelSteps(Fields):
-    """Env steps of this epoch's episodes of a label that told their success."""
+    """Env steps of this epoch's episodes of a label that reported success or failure."""
 
     epoch_success_steps: Annotated[float, Limits(0.0, MAX_COUNT)]
     """Each episode counted by its success; the rest of it counts as failure."""
@@ -100,7 +100,7 @@ def count_records(
     num_past = 0
     for index in range(len(records)):
         record = records[index]
-        tells_success = record.success == record.success
+        has_success = record.success == record.success
         if record.generation == generations[record.slot]:
             label_index = labels[record.slot]
             task = slots[record.slot]
@@ -108,7 +108,7 @@ def count_records(
             task.num_epoch_samples += 1
             task.returns += record.episode_return
             task.lengths += record.length
-            if tells_success:
+            if has_success:
                 task.successes += record.success
                 task.num_judged += 1
         else:
@@ -120,7 +120,7 @@ def count_records(
         label = by_label[label_index]
         label.num_samples += 1
         label.num_epoch_samples += 1
-        if tells_success:
+        if has_success:
             label.epoch_successes += record.success
             label.num_epoch_judged += 1
             steps = label_steps[label_index]

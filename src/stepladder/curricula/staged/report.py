@@ -1,4 +1,4 @@
-"""What a staged curriculum tells: a report per stage, a change of stage, an explanation.
+"""What a staged curriculum reports: a report per stage, a change of stage, an explanation.
 
 Made by `staged`; read by people, by the logs of `envs` and by whatever keeps runs.
 """

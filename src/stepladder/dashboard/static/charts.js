@@ -278,7 +278,7 @@ function chart(element, kind, spec) {
   const handle = {
     element,
     get plot() { return u; },
-    update(next) {
+    update(next = shown) {
       shown = next;
       const hidden = u ? u.series.filter((s) => s.show === false && s.class !== "band-end").map((s) => s.label) : [];
       u?.destroy();

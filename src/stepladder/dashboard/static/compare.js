@@ -88,7 +88,7 @@ async function show(main, params) {
     legend.replaceChildren(...(lines.length <= FEW ? [] : lines).map((line) => h("span", {}, h("i", { class: "dot", style: { background: shade(line.colour) } }), line.name)));
     charted.hidden = !chosen.length;
     const isShareOfGames = lines.every((line) => [line.y, line.high ?? []].flat().every((y) => y === null || y === undefined || (y >= 0 && y <= 1)));
-    const spec = { lines, height: 300, yRange: isShareOfGames ? [0, 1.02] : undefined, legend: lines.length <= FEW, xLabel: isShare ? "share of the run" : "steps", xFormat: isShare ? share : undefined };
+    const spec = { lines, height: 300, yRange: isShareOfGames ? [0, 1.02] : undefined, legend: lines.length <= FEW, xLabel: isShare ? "share of the run" : "steps", xRange: [0, Math.max(0, ...lines.map((line) => line.x.at(-1) ?? 0)) || 1], xFormat: isShare ? share : undefined };
     if (chart) chart.update(spec);
     else chart = lineChart(place, spec);
   }

@@ -26,9 +26,17 @@ export function debounced(change, delay) {
 }
 
 // Watches figures with the name of a metric, and draws what is old as soon as it is nearly in sight.
-// `find` gives the entry of a name, which notes `isSeen` and has `isOld` until it is drawn.
+// `find` gives the entry of a name, which notes `isSeen` and has `isOld` until it is drawn. On paper
+// all are in sight.
 export function drawnWhenSeen(find, draw) {
-  return new IntersectionObserver((figures) => {
+  const drawAll = () => {
+    for (const figure of document.querySelectorAll("figure[data-metric]:not([hidden])")) {
+      const entry = find(figure.dataset.metric);
+      if (entry?.figure === figure && entry.isOld) draw(entry);
+    }
+  };
+  addEventListener("beforeprint", drawAll);
+  const watcher = new IntersectionObserver((figures) => {
     for (const { target, isIntersecting } of figures) {
       const entry = find(target.dataset.metric);
       if (!entry) continue;
@@ -36,6 +44,13 @@ export function drawnWhenSeen(find, draw) {
       if (isIntersecting && entry.isOld) draw(entry);
     }
   }, { rootMargin: "200px" });
+  return {
+    observe: (figure) => watcher.observe(figure),
+    disconnect() {
+      watcher.disconnect();
+      removeEventListener("beforeprint", drawAll);
+    },
+  };
 }
 
 // A row of buttons of which one is pressed: [[value, text], ...].

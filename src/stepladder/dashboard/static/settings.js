@@ -36,6 +36,13 @@ export function onSetting(listener) {
   return () => listeners.delete(listener);
 }
 
+// Paper is light, whatever the reader has chosen for the screen.
+export function showOnPaper(isOnPaper) {
+  if (isOnPaper) document.documentElement.dataset.theme = "light";
+  else applyTheme();
+  for (const listener of [...listeners]) listener("theme");
+}
+
 export function applyTheme() {
   if (settings.theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = settings.theme;

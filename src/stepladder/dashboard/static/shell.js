@@ -2,7 +2,7 @@
 // A page is { title, show(main, params) -> { refresh(names)?, close()? } or a promise of it }.
 import { choice, h } from "./dom.js";
 import { isFrozen, listen } from "./source.js";
-import { applyTheme, set, settings } from "./settings.js";
+import { applyTheme, set, settings, showOnPaper } from "./settings.js";
 
 let pages = {};
 let current = null;
@@ -76,8 +76,18 @@ export function start(known, { title = "Stepladder", tabs = Object.keys(known) }
   );
   addEventListener("hashchange", go);
   addEventListener("keydown", onKey);
+  // Paper is light, and has no cursor to open anything.
+  const redraw = () => {
+    for (const place of document.querySelectorAll(".chart")) place.chart?.update();
+  };
   addEventListener("beforeprint", () => {
     for (const fold of document.querySelectorAll("details")) fold.open = true;
+    showOnPaper(true);
+    redraw();
+  });
+  addEventListener("afterprint", () => {
+    showOnPaper(false);
+    redraw();
   });
   listen(
     (names) => current?.refresh?.(names),

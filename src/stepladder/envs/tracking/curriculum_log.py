@@ -36,7 +36,7 @@ class CurriculumLog:
         self._next_check = self._curriculum.next_check
         self._log_sync()
 
-    def tell(self, records: RecordArray) -> None:
+    def count(self, records: RecordArray) -> None:
         """Log what has just been observed and what the curriculum made of it."""
         if logger.isEnabledFor(logging.INFO):
             self._log_batch(records)

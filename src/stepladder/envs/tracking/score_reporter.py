@@ -1,4 +1,4 @@
-"""From advantages of steps to scores of episodes: what a trainer with values tells a curriculum.
+"""From advantages of steps to scores of episodes: what a trainer with values reports.
 
 Beside `tracker`, which knows for every row of a vector env which draw it plays. A trainer computes
 advantages for a rollout, an array of steps and envs in which episodes begin and end anywhere.
@@ -162,7 +162,7 @@ class ScoreReporter:
         """Vector steps whose advantages are to be reported next."""
         return len(self._noted)
 
-    # What the tracker tells.
+    # Called by the tracker.
 
     def _take_records(self, records: RecordArray) -> None:
         """Note which episode each env has just ended; the same batch again changes nothing."""
@@ -194,7 +194,7 @@ class ScoreReporter:
         self._has_ended[chosen] = False
         self._ended[:, chosen] = -1
 
-    # What the trainer tells.
+    # Called by the trainer.
 
     def report(self, advantages: npt.ArrayLike, took_part: npt.ArrayLike | None = None) -> int:
         """Give the curriculum the scores of all episodes that ended in a rollout.

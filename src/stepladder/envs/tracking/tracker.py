@@ -90,13 +90,13 @@ class Tracker:
         self._must_reset = ""
         self._is_in_step = False
         self.reporter: ScoreReporter | None = None
-        """Is told of every step, if a trainer gives scores of episodes; it attaches itself."""
+        """Called with every step if a trainer gives scores of episodes; it attaches itself."""
         try:
             make_host = host_class(backend, in_process)
             self.host = make_host(curriculum, num_envs, max_failed_share=max_failed_share)
             # After the host, which refuses what is not a curriculum.
             self._log = CurriculumLog(curriculum, num_envs)
-            self.host.on_collected(self._log.tell)
+            self.host.on_collected(self._log.count)
             apply_check_interval(curriculum, check_interval_episodes)
             self._connect()
             self._log.catch_up()

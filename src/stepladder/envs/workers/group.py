@@ -27,7 +27,7 @@ from stepladder.plans.status import ENDED, LOST, PLAYING
 LOST_INFO = {"worker_died": True}
 """Info of the step that ends an episode whose worker has died."""
 
-Tell = Callable[[int, Any], None]
+OnValue = Callable[[int, Any], None]
 """Takes a row and a message about it."""
 
 
@@ -39,8 +39,8 @@ class EnvGroup:
         first_row: Row of the first env; the others follow.
         memory: Where the rows lie.
         mode: When an env that has ended is reset.
-        tell_info: Called with each info that is not empty.
-        tell_objects: Called with leaves of an observation that are not arrays; None where memory
+        on_info: Called with each info that is not empty.
+        on_objects: Called with leaves of an observation that are not arrays; None where memory
             is this process's own, so that writing them is enough.
         progress: Where to write how many envs are done with the present order.
     """
@@ -52,8 +52,8 @@ class EnvGroup:
         memory: VectorArrays,
         mode: AutoresetMode,
         *,
-        tell_info: Tell,
-        tell_objects: Tell | None,
+        on_info: OnValue,
+        on_objects: OnValue | None,
         progress: Any,
     ):
         self.envs = list(envs)
@@ -61,12 +61,12 @@ class EnvGroup:
         self.states = [ENDED] * len(self.envs)
         self._memory = memory
         self.mode = mode
-        self._tell_info = tell_info
+        self._on_info = on_info
         self._progress = progress
         self._rewards = fast_view(memory.rewards)
         self._terminated = fast_view(memory.terminated)
         self._truncated = fast_view(memory.truncated)
-        self._write = _writer(memory, tell_objects)
+        self._write = _writer(memory, on_objects)
         self._kept = memory.kept(self.rows)
         self._plain_observations: tuple[Any, Any, Any] = None, None, None
         """Array of observations that are one array each, shape and type of one."""
@@ -126,7 +126,7 @@ class EnvGroup:
             else:
                 write(row, observation)
             if info:
-                self._tell_info(row, info)
+                self._on_info(row, info)
         # In this order: `_last` belongs to the env at which `progress` stands.
         self._last = None
         progress[0] = len(steps)
@@ -161,7 +161,7 @@ class EnvGroup:
             self.states[index] = ENDED
             self._write(row, observation)
             if info:
-                self._tell_info(row, info)
+                self._on_info(row, info)
             return
         self._reset_within_step(index, observation, info)
 
@@ -209,7 +209,7 @@ class EnvGroup:
                 self._reset_within_step(index, self._read(row), dict(LOST_INFO))
             else:
                 self.states[index] = ENDED
-                self._tell_info(row, dict(LOST_INFO))
+                self._on_info(row, dict(LOST_INFO))
             return
         if self.mode == AutoresetMode.DISABLED:
             raise ResetNeeded(
@@ -265,12 +265,12 @@ class EnvGroup:
             self._returns[index] = 0.0
         self._write(row, observation)
         if final is not None:
-            self._tell_info(row, {**final, **info})
+            self._on_info(row, {**final, **info})
         elif info:
-            self._tell_info(row, info)
+            self._on_info(row, info)
 
 
-def _writer(memory: VectorArrays, tell_objects: Tell | None) -> Callable[[int, Any], None]:
+def _writer(memory: VectorArrays, on_objects: OnValue | None) -> Callable[[int, Any], None]:
     """Return a function that writes an observation into a row."""
     leaves, columns = memory.layout.observations, memory.observations
     if is_one_array(leaves):
@@ -284,7 +284,7 @@ def _writer(memory: VectorArrays, tell_objects: Tell | None) -> Callable[[int, A
     def write(row: int, observation: Observation) -> None:
         for leaf, write_leaf in parts:
             write_leaf(row, leaf.get(observation))
-        if loose and tell_objects is not None:
-            tell_objects(row, [leaf.get(observation) for leaf in loose])
+        if loose and on_objects is not None:
+            on_objects(row, [leaf.get(observation) for leaf in loose])
 
     return write

@@ -43,6 +43,8 @@ class Window:
         require_positive("fps", fps)
         self.fps = fps
         """Pictures per second."""
+        self.held: set[str] = set()
+        """Names of the keys that are held down, such as ``"left"`` and ``"space"``."""
         self._title = title
         self._handle: pygame.Window | None = None
         self._is_over = False
@@ -95,6 +97,15 @@ class Window:
         self._handle = pygame.Window(self._title, size)
         self._opened.append(self)
 
+    def note_key(self, event: "pygame.event.Event") -> None:
+        """Note a key that goes down or up; a window that others cover hears of no key."""
+        if event.type == pygame.WINDOWFOCUSLOST:
+            self.held.clear()
+        elif event.type == pygame.KEYDOWN:
+            self.held.add(pygame.key.name(event.key))
+        elif event.type == pygame.KEYUP:
+            self.held.discard(pygame.key.name(event.key))
+
     def is_meant_by(self, event: "pygame.event.Event") -> bool:
         """Whether an event asks this window to close."""
         if event.type == pygame.QUIT:
@@ -143,5 +154,7 @@ def _close_on_request(windows: list[Window]) -> None:
     """Close the windows that the user has closed; one window reads the events of all."""
     for event in pygame.event.get():
         for window in list(windows):
+            if getattr(event, "window", None) is window._handle:
+                window.note_key(event)
             if window.is_meant_by(event):
                 window.close()

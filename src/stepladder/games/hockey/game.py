@@ -5,8 +5,10 @@ the same settings, but only when a task is first drawn, which may be hours later
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from gymnasium.spaces import Box, Space
 
 from stepladder.curricula.config import CurriculumConfig
@@ -55,6 +57,9 @@ class Hockey(Game):
     usual_opponents = ("weak", "strong")
     is_finite = True
     time_limit_argument = "time_limit"
+    keys = MappingProxyType(
+        {"arrows": "move", "a and d": "turn", "space": "shoot the puck that you hold"}
+    )
 
     def training_arguments(self, gamma: float) -> dict[str, Any]:
         """Return arguments without infos about tasks, which a training does not read."""
@@ -138,6 +143,12 @@ class Hockey(Game):
         if num_choices is None or not isinstance(action_space, Box):
             return None
         return lambda player: InForces(player, fineness_of(num_choices))
+
+    def action_of_keys(self, held: Collection[str]) -> Any:
+        """Return forces along and across the rink, a torque, and whether the puck is shot."""
+        pairs = (("left", "right"), ("down", "up"), ("d", "a"))
+        forces = [float(more in held) - float(less in held) for less, more in pairs]
+        return np.array([*forces, float("space" in held)], np.float32)
 
     # Checks.
 

@@ -6,6 +6,7 @@ Found through `games.registry` by trainings, evaluations and commands.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from stepladder.configs.checks import Integer, OneOf, each_once, not_empty
@@ -16,6 +17,7 @@ from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.games.game import Game
 from stepladder.games.ledge.held_out import SETS
 from stepladder.games.ledge.level import STAGES
+from stepladder.games.ledge.physics import JUMP
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.programme import Programme, task_programme
 from stepladder.tasks import Source, Task
@@ -59,6 +61,7 @@ class Ledge(Game):
     is_finite = True
     time_limit_argument = "time_limit"
     level_arguments = ("level", "stage", "level_seed")
+    keys = MappingProxyType({"left and right": "run", "up or space": "jump; longer is higher"})
 
     def source(self, settings: Mapping[str, Any]) -> Source:
         """Return generated levels.
@@ -82,6 +85,11 @@ class Ledge(Game):
         Shaping does not change what is best, and without it no way is found by chance.
         """
         return {"shaping": True, "gamma": gamma, "task_infos": False}
+
+    def action_of_keys(self, held: Collection[str]) -> Any:
+        """Return one of the six actions: idle, left or right, on the ground or with a jump."""
+        way = ("right" in held) - ("left" in held)
+        return (0, 2, 1)[way] + (JUMP if "up" in held or "space" in held else 0)
 
     def check(self, training: "TrainingConfig") -> Iterator[tuple[str, str]]:
         """Yield that an agent cannot choose among discrete actions."""

@@ -1,6 +1,6 @@
 """The folder of several seeds: ``seeds.json``, and an ordinary run for each seed.
 
-`training.seeds` writes it; whoever is given such a folder in place of a run finds the runs here.
+`training.seeds` writes it; commands that get such a folder in place of a run find the runs here.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Make a scenario of one's own trainings: a simulated copy on which other curricula can be tried.
+"""Make a scenario of own trainings: a simulated copy on which other curricula can be tried.
 
 Top of this folder: reads runs, fits the learner that generalises, judges the fit and writes it
 down. Called by the command ``stepladder calibrate``.
@@ -190,7 +190,7 @@ def _in_order(practices: list[Practice]) -> list[Practice]:
     plays, wins = (
         sum(getattr(one, name).sum(axis=0) for one in same) for name in ("plays", "successes")
     )
-    # A label that was never practised is behind those that nobody solved.
+    # A label that was never practised is behind those that were never solved.
     rates = np.where(np.asarray(plays) > 0, np.asarray(wins) / np.maximum(plays, 1.0), -1.0)
     order = np.argsort(-rates, kind="stable").tolist()
     return [one.in_order(tuple(groups[place] for place in order)) for one in same]

@@ -187,8 +187,8 @@ class Prior(NamedTuple):
         """Return the prior of a learner with so many groups, in the order of their difficulty.
 
         Shared entries are near the usual ones. The first group is of no special difficulty; each
-        other one is harder than the one before and about as mixed. So a group that nobody solves,
-        which tells little, resembles its neighbour.
+        other one is harder than the one before and about as mixed. So a group that is never solved,
+        which says little, resembles its neighbour.
         """
         spreads = num_groups if num_groups < MANY_GROUPS else 1
         sums = np.eye(len(SHARED) + num_groups + spreads)

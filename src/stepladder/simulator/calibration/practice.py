@@ -52,7 +52,7 @@ class Practice:
     """Tasks that plays were spread over, as if each was played alike; by default all."""
     held_out: tuple[HeldOut, ...] = ()
     repeats: RepeatedPlays | None = None
-    """What tells how fast tasks are memorised; only if all tasks were drawn alike."""
+    """What shows how fast tasks are memorised; only if all tasks were drawn alike."""
     num_envs: int = 1
     update_steps: int = 8192
     """Env steps of all envs from one update of the agent to the next."""

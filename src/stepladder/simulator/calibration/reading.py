@@ -46,7 +46,7 @@ def read_practice(folder: str | os.PathLike[str]) -> Practice:
     groups = _groups(reader, names)
     steps, plays = _table(reader, SAMPLES, groups, names)
     success = _table(reader, SUCCESS, groups, names, steps, empty=np.nan)[1]
-    # Episodes that did not tell their success are no evidence.
+    # Episodes without a success value are no evidence.
     plays = np.where(np.isfinite(success), plays, 0.0)
     successes = np.where(plays > 0, plays * np.nan_to_num(success), 0.0)
     won = _table(reader, SUCCESS_STEPS, groups, names, steps)[1]
@@ -156,7 +156,7 @@ def _steps_of_records(
 def _repeats(
     reader: RunReader, groups: tuple[str, ...], num_envs: int, update_steps: int
 ) -> RepeatedPlays | None:
-    """Return what plays of the same task tell; None unless all were drawn alike and are kept."""
+    """Return what plays of the same task say; None unless all were drawn alike and are kept."""
     curriculum = reader.config.get("curriculum")
     if not isinstance(curriculum, Mapping) or curriculum.get("type") != "uniform":
         return None

@@ -1,4 +1,4 @@
-"""What plays of the same task tell about each other: how mixed labels are, how fast is memorised.
+"""What plays of the same task say about each other: how mixed labels are, how fast is memorised.
 
 Beside `practice`. For trainings whose curriculum draws all tasks alike: then it is pure chance how
 often, and how long ago, the task of an episode was played before, and harder tasks are not played
@@ -29,7 +29,7 @@ MEMORY_LOSSES = (0.5, 0.15, 0.05, 0.015, 0.005, 0.0)
 """Shares of a memory that may be lost with every update."""
 
 NUM_PARTS, NUM_MOMENTS = 4, 120
-"""Parts of a training that are told apart, and moments within which skill counts as constant."""
+"""Separate parts of a training, and moments within which skill counts as constant."""
 
 NEAR_MOMENTS = 3
 """Moments within which two plays of a task make a pair."""

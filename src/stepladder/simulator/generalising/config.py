@@ -33,7 +33,7 @@ MAX_GROUPS = 1_000
 
 AXES = ("x", "y", "z")
 UNLABELLED = "task"
-"""Label of all tasks if groups are not told."""
+"""Label of all tasks if groups are hidden from the curriculum."""
 PER_GROUP = (
     "num_tasks",
     "difficulty",

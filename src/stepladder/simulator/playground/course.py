@@ -1,7 +1,7 @@
 """The course of one player: what it reached, what it practised, and when it was done.
 
-Between a learner that is being played and whoever draws the course. Groups are joined until they
-can be told apart in a chart.
+Between a learner that is being played and the chart of its course. Groups are joined until they
+can be distinguished in a chart.
 """
 
 from dataclasses import dataclass, field

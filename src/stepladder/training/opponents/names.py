@@ -25,7 +25,7 @@ def called_name(name: str) -> str | None:
 
 
 def unannounced(called: str) -> ConfigError:
-    """Return the error about an opponent that the league was not told of."""
+    """Return the error about an opponent that is not in the league."""
     return ConfigError(
         f"opponent {CALLED + called!r} was not announced, so it was not checked whether it can "
         "play. Name it when the league is made."

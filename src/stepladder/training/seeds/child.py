@@ -96,10 +96,10 @@ def _stop_with_other_side(connection: Connection) -> None:
 def _carried_out(order: TrainingOrder, connection: Connection) -> TrainingEnd:
     for name, code in order.code.items():
         named.give(name, code)
-    # Whoever gave the order has named these, or has said that they are trusted.
+    # The user has named these, or has said that they are trusted.
     allow(names_of_code(order.config.to_json()))
 
-    def tell(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         try:
             connection.send(progress)
         except OSError:
@@ -107,7 +107,7 @@ def _carried_out(order: TrainingOrder, connection: Connection) -> TrainingEnd:
             return
 
     try:
-        result = _played(order, tell)
+        result = _played(order, report)
     except StepladderError as error:
         return TrainingEnd(how="failed", reason=_in_one_line(error))
     except Exception as error:  # the env may raise anything; others go on, and the log has it whole
@@ -116,13 +116,13 @@ def _carried_out(order: TrainingOrder, connection: Connection) -> TrainingEnd:
     return TrainingEnd(how="stopped" if result.was_stopped else "finished")
 
 
-def _played(order: TrainingOrder, tell: Callable[[Progress], None]) -> TrainingResult:
+def _played(order: TrainingOrder, report: Callable[[Progress], None]) -> TrainingResult:
     from stepladder.training.starting import resume, train
 
     folder, make = order.folder, order.loggers
     loggers: Any = () if make is None else lambda about: make(folder, about)
     if holds_run(folder) and _can_continue(folder):
-        return resume(folder, trust=True, loggers=loggers, on_epoch=tell, **order.changes)
+        return resume(folder, trust=True, loggers=loggers, on_epoch=report, **order.changes)
     # From its first step, if it was ended before its first checkpoint: that is the same training.
     return train(
         order.config,
@@ -130,7 +130,7 @@ def _played(order: TrainingOrder, tell: Callable[[Progress], None]) -> TrainingR
         overwrite=True,
         initial_weights=order.initial_weights,
         loggers=loggers,
-        on_epoch=tell,
+        on_epoch=report,
         **order.changes,
     )
 

@@ -52,7 +52,7 @@ class Crew(Closing):
 
     Args:
         jobs: Trainings at once.
-        on_progress: Told of every epoch.
+        on_progress: Called after every epoch.
         num_cores: Cores of each; by default all of this machine are shared out.
     """
 
@@ -147,13 +147,13 @@ class Crew(Closing):
                     message = ours.recv()
                     if isinstance(message, TrainingEnd):
                         return message
-                    self._tell(folder, message)
+                    self._report(folder, message)
                 elif not is_alive:
                     return None
         except (EOFError, OSError, pickle.UnpicklingError):
             return None
 
-    def _tell(self, folder: Path, progress: Progress) -> None:
+    def _report(self, folder: Path, progress: Progress) -> None:
         if self._on_progress is not None:
             with self._lock:
                 self._on_progress(folder, progress)

@@ -67,7 +67,7 @@ class RayCrew(Crew):
             self._works.add(work)
         try:
             for progress in work.news():
-                self._tell(folder, progress)
+                self._report(folder, progress)
             end: TrainingEnd | None = work.result()
         finally:
             with self._lock:

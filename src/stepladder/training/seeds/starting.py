@@ -114,7 +114,7 @@ def train_seeds(
         run_folder: The parent folder; the run of seed 3 is ``seed-3`` in it.
         overwrite: Whether runs of the same seeds there are replaced.
         initial_weights: As in `train`.
-        options: How many at once, and who is told.
+        options: How many at once, and what is called with their progress.
         **changes: As in `train`: ``env``, ``tasks``, ``total_steps`` and all other settings.
 
     Raises:
@@ -284,7 +284,7 @@ def _carried_out(
         )
     by_folder = {order.folder: seed for seed, order in orders.items()}
 
-    def tell(folder: Path, progress: Progress) -> None:
+    def report(folder: Path, progress: Progress) -> None:
         if options.on_epoch is not None:
             options.on_epoch(by_folder[folder], progress)
 
@@ -292,11 +292,11 @@ def _carried_out(
     futures: dict[int, Future[TrainingEnd]] = {}
     was_stopped = False
     try:
-        with crew_for(config, len(orders), options.jobs, options.engine, tell) as crew:
+        with crew_for(config, len(orders), options.jobs, options.engine, report) as crew:
             futures = {seed: crew.start(order) for seed, order in orders.items()}
             if options.on_end is not None:
                 for seed, future in futures.items():
-                    future.add_done_callback(partial(_tell_end, options.on_end, seed))
+                    future.add_done_callback(partial(_report_end, options.on_end, seed))
             for future in futures.values():
                 future.result()
     except KeyboardInterrupt:
@@ -317,6 +317,6 @@ def _carried_out(
     )
 
 
-def _tell_end(on_end: OnSeedEnd, seed: int, future: Future[TrainingEnd]) -> None:
+def _report_end(on_end: OnSeedEnd, seed: int, future: Future[TrainingEnd]) -> None:
     if not future.cancelled() and future.exception() is None:
         on_end(seed, future.result())

@@ -1,7 +1,7 @@
 """The worker process: build its envs, then wait for orders and carry them out.
 
 Started by `worker_handle`. Orders come through `lanes`; commands, which are rare, through a pipe,
-which also wakes a worker that sleeps. A worker ends when it is told to or when its parent has
+which also wakes a worker that sleeps. A worker ends on request or when its parent has
 ended, whatever its envs do.
 """
 
@@ -90,7 +90,7 @@ class Assignment:
 
 
 def main(assignment: Assignment, pipe: Connection) -> None:
-    """Run a worker until it is told to end."""
+    """Run a worker until it is asked to end."""
     # Ctrl-C goes to the whole group of processes; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -153,8 +153,8 @@ class Worker:
                 rows.start,
                 memory,
                 self._assignment.mode,
-                tell_info=partial(writer.write, INFO_MESSAGE),
-                tell_objects=partial(writer.write, OBJECTS_MESSAGE),
+                on_info=partial(writer.write, INFO_MESSAGE),
+                on_objects=partial(writer.write, OBJECTS_MESSAGE),
                 progress=self._progress[batch : batch + 1],
             )
             for batch, (rows, writer) in enumerate(
@@ -168,7 +168,7 @@ class Worker:
     # Waiting.
 
     def serve(self) -> None:
-        """Carry out orders until told to end."""
+        """Carry out orders until asked to end."""
         spin_limit = SpinLimit(self._assignment.may_spin)
         all_lanes, worker_index = self._memory.lanes, self._worker_index
         await_order = self._await_order

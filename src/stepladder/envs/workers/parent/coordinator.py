@@ -56,7 +56,7 @@ class Coordinator:
         self._own_progress = fast_view(np.zeros(1, dtype=np.int64))
         self._own_start = 0
         self._infos: list[RowInfo] = []
-        self._told: list[int] | None = None
+        self._resetting: list[int] | None = None
         """Workers that will answer the reset in flight; None if it was given as an order."""
         timeout_s = settings.timeout_s
         self._watch = None if timeout_s is None else HangWatch(timeout_s, self._position)
@@ -126,8 +126,8 @@ class Coordinator:
             rows.start,
             self.memory,
             self.mode,
-            tell_info=lambda row, info: self._infos.append((row, info)),
-            tell_objects=None,
+            on_info=lambda row, info: self._infos.append((row, info)),
+            on_objects=None,
             progress=self._own_progress,
         )
 
@@ -162,10 +162,10 @@ class Coordinator:
         """Have the workers reset the rows of a batch that are in the mask."""
         self.restarts.orders[batch] = Order(lanes.RESET_ROWS, seeds, options)
         self.memory.reset_mask[:] = mask
-        self._told = None
+        self._resetting = None
         if seeds is not None or options:
             workers = range(self.split.num_workers)
-            self._told = [w for w in workers if self._tell(w, batch, "reset", seeds, options)]
+            self._resetting = [w for w in workers if self._send(w, batch, "reset", seeds, options)]
         elif self.split.num_workers:
             # The usual reset, with autoreset disabled perhaps at every step: it needs no pipe.
             self._pool.give(lanes.RESET_ROWS, batch)
@@ -174,10 +174,10 @@ class Coordinator:
         """Reset this process's own rows of a batch and wait for the others; return the infos."""
         order, group = self.restarts.orders[batch], self._groups[batch]
         error = self._do_own(batch, lambda: group.reset(order.seeds, order.options))
-        if self._told is None:
+        if self._resetting is None:
             self._wait(batch)
         else:
-            for worker in self._told:
+            for worker in self._resetting:
                 fault = self._take_answer(worker, batch)
                 error = error or fault
         return self._gather(batch, error)
@@ -261,13 +261,13 @@ class Coordinator:
         self.restarts.forget()
         self._infos = []
 
-    def _tell(self, worker: int, batch: int, *command: Any) -> bool:
+    def _send(self, worker: int, batch: int, *command: Any) -> bool:
         """Give a worker a command; return whether an answer will come.
 
         A worker that has died is restarted, and has then carried out what is pending.
         """
         try:
-            self._pool.tell(worker, batch, *command)
+            self._pool.send(worker, batch, *command)
         except WorkerGoneError:
             self.restarts.restart(worker)
             return False

@@ -46,14 +46,14 @@ class EnvCaller:
         errors: list[Exception] = []
         results: dict[int, Any] = {}
         arguments_of = dict(zip(rows, arguments, strict=True))
-        told: dict[int, list[int]] = {}
+        asked: dict[int, list[int]] = {}
         for worker, owned in enumerate(self._rows):
             theirs = [row for row in arguments_of if row in owned]
             if theirs:
                 given = [arguments_of[row] for row in theirs]
                 try:
-                    self._pool.tell(worker, 0, "apply", theirs, function, given)
-                    told[worker] = theirs
+                    self._pool.send(worker, 0, "apply", theirs, function, given)
+                    asked[worker] = theirs
                 except WorkerGoneError as error:
                     errors.append(error)
 
@@ -65,7 +65,7 @@ class EnvCaller:
             except Exception as error:  # raised again below
                 row = getattr(error, "env_index", rows[0])
                 errors.append(noted(error, row, f"raised by env {row}, in this process"))
-            for worker, theirs in told.items():
+            for worker, theirs in asked.items():
                 try:
                     results.update(zip(theirs, self._pool.answer(worker, 0), strict=True))
                 except Exception as error:  # raised again below

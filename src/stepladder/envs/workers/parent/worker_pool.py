@@ -108,7 +108,7 @@ class WorkerPool:
             raise handle.died_at_start(rows) from None
 
     def attach(self, memory: VectorArrays, ticket: Ticket) -> None:
-        """Tell all workers where the memory is."""
+        """Send all workers the name of the memory."""
         self.memory = memory
         self._ticket = ticket
         self._give = direct(lanes.give, memory.lanes, 0, 0)
@@ -251,7 +251,7 @@ class WorkerPool:
 
     # Commands.
 
-    def tell(self, worker: int, batch: int, name: str, *arguments: Any) -> None:
+    def send(self, worker: int, batch: int, name: str, *arguments: Any) -> None:
         """Give one worker a command; `answer` takes what comes back."""
         self._number += 1
         order = self._number * lanes.NUM_ORDER_KINDS + lanes.READ_COMMAND
@@ -285,7 +285,7 @@ class WorkerPool:
 
     def ask(self, worker: int, batch: int, name: str, *arguments: Any) -> Any:
         """Give one worker a command and return its answer."""
-        self.tell(worker, batch, name, *arguments)
+        self.send(worker, batch, name, *arguments)
         return self.answer(worker, batch)
 
     def use_mode(self, mode: AutoresetMode) -> None:
@@ -316,19 +316,19 @@ class WorkerPool:
         """
         deadline = time.monotonic() + timeout_s
         errors: list[Exception] = []
-        told: list[WorkerHandle] = []
+        closing: list[WorkerHandle] = []
         for handle in self.handles:
             # A worker that Ctrl-C has kept from getting ready would not understand the command.
             if handle.is_ready and handle.is_alive():
                 handle.forget()
                 with suppress(WorkerGoneError):
-                    self.tell(handle.worker_index, 0, "close")
-                    told.append(handle)
-        for handle in told:
+                    self.send(handle.worker_index, 0, "close")
+                    closing.append(handle)
+        for handle in closing:
             with suppress(WorkerGoneError):
                 faults = self._last_reply(handle, deadline)
                 errors += [unpack_fault(fault, handle.pid) for fault in faults]
-        for handle in told:
+        for handle in closing:
             handle.process.join(timeout=max(0.1, deadline - time.monotonic()))
         self.abandon()
         return errors

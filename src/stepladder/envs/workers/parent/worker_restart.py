@@ -90,7 +90,7 @@ class WorkerRestart:
         """
         infos += self._recovered.pop(batch, [])
         infos.sort(key=lambda info: info[0])
-        lost = {row for row, info in infos if tells_of_death(info)}
+        lost = {row for row, info in infos if reports_death(info)}
         ended = self._memory.terminated | self._memory.truncated
         for worker, num_deaths in enumerate(self._deaths):
             rows = self._split.of_worker(worker, batch)
@@ -251,7 +251,7 @@ class WorkerRestart:
         pool.forget_messages(worker, batch)
 
 
-def tells_of_death(info: Info) -> bool:
+def reports_death(info: Info) -> bool:
     """Whether an info marks an episode that was lost with its worker."""
     key = next(iter(LOST_INFO))
     final = info.get("final_info")

@@ -71,5 +71,5 @@ def kept_fingerprints() -> dict[str, list[str]]:
 
 @cache
 def held_out_fingerprints() -> frozenset[str]:
-    """Return the fingerprints of all held-out levels: what nobody may practise."""
+    """Return the fingerprints of all held-out levels: which no training may use."""
     return validation_fingerprints().union(*kept_fingerprints().values())
