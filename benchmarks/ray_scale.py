@@ -1,9 +1,10 @@
 """The protocol of a cluster, simulated: how busy the host is, and how old plans are, by size.
 
 A host serves the batches of all nodes one after the other; a node sends its next batch some time
-after the answer to the last one. What a batch, a record, a call and a snapshot cost was measured by
-``benchmarks/ray_cluster.py`` and is given here, so that other figures can be tried. No Ray is
-needed.
+after the answer to the last one. That is between two snapshots; how long one of these stops the
+host is said beside it. What a record and a snapshot cost was measured by
+``benchmarks/ray_cluster.py``; a call and a batch are assumed. All are given here, so that other
+figures can be tried. No Ray is needed.
 
     python benchmarks/ray_scale.py
     python benchmarks/ray_scale.py --nodes 1000 --episode-seconds 1 --batch-us 400
@@ -57,18 +58,15 @@ def simulate(
     rng = np.random.default_rng(0)
     rate = envs_per_node / episode_s
     delay = max(0.02, num_nodes / MAX_BATCHES_PER_S)
-    snapshot = costs.snapshot * num_nodes * envs_per_node
     events = [(float(rng.random() * delay), node) for node in range(num_nodes)]
     heapq.heapify(events)
-    since, free_at, worked, saved_at = np.zeros(num_nodes), 0.0, 0.0, 0.0
+    since, free_at, worked = np.zeros(num_nodes), 0.0, 0.0
     observed, waits, gaps = 0.0, [], []
     while events[0][0] < seconds:
         sent, node = heapq.heappop(events)
         count = rng.poisson(rate * (sent - since[node]))
         begins = max(free_at, sent + costs.call)
         work = costs.batch + costs.record * count
-        if begins - saved_at > max(1.0, snapshot / SNAPSHOT_SHARE):
-            saved_at, work = begins, work + snapshot
         free_at = begins + work
         answered = free_at + costs.call
         worked += work
@@ -100,7 +98,7 @@ def main() -> None:
     options.add_argument("--call-us", type=float, default=750.0)
     options.add_argument("--batch-us", type=float, default=500.0)
     options.add_argument("--record-us", type=float, default=0.4)
-    options.add_argument("--snapshot-us", type=float, default=5.0, help="per env")
+    options.add_argument("--snapshot-us", type=float, default=26.0, help="per env")
     options.add_argument("--memory-kb", type=float, default=26.8, help="of the host, per env")
     arguments = options.parse_args()
     costs = Costs(
@@ -119,6 +117,10 @@ def main() -> None:
         report.add(f"{name}: episodes", outcome.records, "/s", peer=outcome.offered)
         report.add(f"{name}: to the plan of the own node", outcome.own_ms, "ms")
         report.add(f"{name}: to the plans of all nodes", outcome.all_ms, "ms")
+        snapshot = costs.snapshot * num_nodes * arguments.envs
+        report.add(f"{name}: a snapshot", snapshot, "s")
+        pause = max(1.0, snapshot / SNAPSHOT_SHARE)
+        report.add(f"{name}: from one snapshot to the next", pause, "s")
         report.add(f"{name}: memory of the host", outcome.memory_gb, "GB")
 
 

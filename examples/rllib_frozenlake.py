@@ -5,6 +5,10 @@ Here the map is a task: every env of every env runner draws one at each reset fr
 curriculum, so it advances and goes back by itself, and a checkpoint holds it. Lake, limit of 16
 steps, network and settings of PPO are those of that example.
 
+On seeds 0 to 2 it was solved in 92,000, 92,000 and 116,000 steps with the curriculum; without, in
+108,000, in 80,000 and not within 164,000. So "never without", as RLlib's example says, does not
+hold here, and three seeds do not tell more.
+
 Run it with ``python examples/rllib_frozenlake.py``; ``--without`` trains on the far goal alone. It
 starts a Ray cluster on this machine, and needs the extra ``rllib``.
 """

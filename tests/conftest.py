@@ -33,10 +33,17 @@ SEES_THE_MACHINE = (
 )
 """Files that look at what the whole machine shares: shared memory with a name, who holds it."""
 
+OVER_RAY = (
+    "tests/cluster/test_ray_channel.py",
+    "tests/cluster/test_ray_trainings.py",
+    "tests/cluster/test_rllib.py",
+)
+"""Files that share one cluster, which takes ten seconds to start."""
+
 COMPILES_FIRST = ("tests/contracts/test_curriculum_contract.py", "tests/sync/test_host.py")
 """Files whose kernels the others need: ten workers would compile one of them ten times at once."""
 
-SECONDS = {"soak": 15.0, "slow": 1.0, "processes": 0.8, "browser": 0.8}
+SECONDS = {"soak": 15.0, "ray": 12.0, "slow": 1.0, "processes": 0.8, "browser": 0.8}
 """About how long a test with a marker takes; others take a hundredth of a second."""
 
 LONG_FILES = {
@@ -53,6 +60,8 @@ def scope_of(nodeid: str) -> str:
     Files that would disturb each other are kept together in the same way.
     """
     file = nodeid.partition("::")[0]
+    if file in OVER_RAY:
+        return "a cluster"
     return "the machine" if file in SEES_THE_MACHINE else file
 
 
@@ -88,7 +97,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         names = {mark.name for mark in item.iter_markers()}
         usual = max([SECONDS.get(name, 0.01) for name in names], default=0.01)
         seconds = LONG_FILES.get(scope_of(item.nodeid), usual)
-        one_of = with_processes if names & {"processes", "browser"} else without
+        one_of = with_processes if names & {"processes", "browser", "ray"} else without
         one_of[scope_of(item.nodeid)] += seconds
 
     def place(item: pytest.Item) -> tuple[float, str]:

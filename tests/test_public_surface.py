@@ -143,6 +143,11 @@ LIGHT = (
 def test_nothing_but_learners_and_adapters_loads_torch() -> None:
     adapters = (
         "stepladder.cli.output.learnt",
+        # RLlib itself loads torch.
+        "stepladder.cluster.rllib.adding",
+        "stepladder.cluster.rllib.algorithm",
+        "stepladder.cluster.rllib.env_maker",
+        "stepladder.cluster.rllib.many_agents",
         "stepladder.envs.sb3",
         "stepladder.envs.sb3_callback",
         "stepladder.simulator.puffer",

@@ -299,6 +299,23 @@ def test_a_curriculum_goes_on_in_a_channel_with_other_machines(tmp_path: Path) -
             other.service.restore_curriculum(other.service.snapshot())
 
 
+def test_a_board_that_nobody_has_used_for_long_is_removed_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Nodes(tmp_path, num_nodes=3) as rig:
+        process = multiprocessing.get_context("fork").Process(target=int)
+        process.start()
+        process.join()
+        for node in rig.nodes:
+            node.board.head["agent_pid"] = process.pid
+            os.utime(node.board.path, (0, 0))
+        rig.nodes[0]._last_reap = 0.0
+        rig.nodes[0].pump()
+        rig.nodes[1].board.head["agent_pid"] = os.getpid()
+        boards.remove_forgotten()
+        assert [node.board.path.exists() for node in rig.nodes] == [True, True, False]
+
+
 def test_a_record_that_came_before_its_predecessors_is_refused(tmp_path: Path) -> None:
     with Nodes(tmp_path, num_nodes=1) as rig:
         client = rig.lease_all()[0]

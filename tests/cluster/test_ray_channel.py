@@ -11,6 +11,7 @@ from cluster.conftest import RayCluster
 from cluster.nodes import make_staged
 from cluster.players import Player
 from stepladder.cluster import RayChannel, Reach
+from stepladder.cluster.board import PREFIX, folder_of_boards
 from stepladder.errors import BuildError, ChannelError, ConfigError, HostGoneError
 from stepladder.sync import LocalHost
 from stepladder.tasks import Task
@@ -77,6 +78,9 @@ def test_kills_of_everything_lose_nothing_and_count_nothing_twice(ray_cluster: R
         ray.get(third.begin.remote())
         ray_cluster.wait_until(lambda: channel.counts().in_flight == 4, "episodes on the new node")
         ray_cluster.remove_node(late)
+        # The memory of that machine would be gone with it; here it is that of the others too.
+        for path in folder_of_boards().glob(f"{PREFIX}{channel.name}-{name[:16]}"):
+            path.unlink()
         ray_cluster.wait_until(lambda: channel.num_nodes == 2, "the loss of the node")
         ray_cluster.wait_until(lambda: channel.counts().in_flight == 0, "its episodes' end")
 

@@ -195,6 +195,11 @@ class Board:
             self.discard(row)
         return len(rows)
 
+    def keep(self) -> None:
+        """Say that the board is in use, or `remove_forgotten` takes it for one that is not."""
+        with suppress(FileNotFoundError):
+            os.utime(self.path)
+
     def remove(self) -> None:
         """Take the name away; the memory goes with the last process that uses it."""
         with suppress(FileNotFoundError):

@@ -123,6 +123,7 @@ class NodeSide:
         if now - self._last_reap > REAP_S:
             self._last_reap = now
             self.board.discard_dead()
+            self.board.keep()
         left, texts = self.board.move()
         self._texts |= texts
         batch, heads = self._batch(left > 0)
