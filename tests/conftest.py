@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+pytest_plugins = ("cluster.ray_cluster",)
+"""A fixture of one folder, which is no conftest of it: two of that name cannot be doctested."""
+
 SEES_THE_MACHINE = (
     "tests/envs/workers/test_worker_faults.py",
     "tests/envs/workers/test_worker_resources.py",

@@ -131,7 +131,13 @@ def results(folder: Path, calls: str = CALLS) -> list[tuple[int, ...]]:
     environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
     child = subprocess.run(
         [sys.executable, "-c", calls],
-        env={**environment, "PYTHONPATH": str(folder), "STEPLADDER_CHECK_BOUNDS": ""},
+        env={
+            **environment,
+            "PYTHONPATH": str(folder),
+            "STEPLADDER_CHECK_BOUNDS": "",
+            # Python takes a file changed within a second, of the same length, for the old one.
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         capture_output=True,
         text=True,
         timeout=90,

@@ -3,6 +3,7 @@
 import importlib
 import logging
 import multiprocessing
+import os
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ import pytest
 from llvmlite.binding import ffi
 from numba.core.compiler_lock import global_compiler_lock
 
+import interrupts
 import stepladder.compiled
 from stepladder import forking
 
@@ -181,3 +183,33 @@ def test_an_import_that_takes_for_ever_is_waited_for_once_and_hangs_no_fork(
     assert fork_and(use) == 0
     gate.may_end.set()
     thread.join()
+
+
+def test_ctrl_c_at_any_line_of_the_hooks_leaves_no_lock_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Python reports what a hook raises, and goes on.
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+
+    def fork() -> None:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+    lines = interrupts.lines_of(fork)
+    assert len(lines) > 10
+    for line in range(1, len(lines) + 1):
+        interrupts.interrupted(line, fork)
+        taken: list[bool] = []
+
+        def take_all(taken: list[bool] = taken) -> None:
+            for lock in forking._locks:
+                taken.append(lock.acquire(timeout=5))
+                if taken[-1]:
+                    lock.release()
+
+        thread = threading.Thread(target=take_all)
+        thread.start()
+        thread.join()
+        assert taken == [True] * len(forking._locks), lines[line - 1]

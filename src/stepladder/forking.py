@@ -20,6 +20,9 @@ import importlib
 import os
 import threading
 import time
+from collections import deque
+from contextlib import suppress
+from operator import methodcaller
 from typing import Any, Protocol
 
 LOCK_PATIENCE_S = 300.0
@@ -65,10 +68,11 @@ def hold_during_forks(lock: Lock) -> None:
 def _before() -> None:
     deadline = time.monotonic() + IMPORT_PATIENCE_S
     while True:
-        held = _held.locks = []
-        for lock in list(_locks):
-            if lock.acquire(timeout=LOCK_PATIENCE_S):
-                held.append(lock)
+        held: list[Any] = []
+        _held.locks = held
+        # In compiled code alone, so that no Ctrl-C comes between a lock and the note of it: Python
+        # ignores exceptions in hooks of forks, and the lock would stay taken for good.
+        held.extend(filter(methodcaller("acquire", True, LOCK_PATIENCE_S), list(_locks)))
         imports = _imports_elsewhere() - _given_up
         if not imports:
             return
@@ -81,9 +85,9 @@ def _before() -> None:
 
 
 def _release() -> None:
-    held, _held.locks = getattr(_held, "locks", []), []
-    for lock in reversed(held):
-        lock.release()
+    held: list[Any] = getattr(_held, "locks", [])
+    with suppress(IndexError):  # by which `pop` says that there are no more
+        deque(map(methodcaller("release"), iter(held.pop, None)), maxlen=0)
 
 
 def _after_in_child() -> None:
@@ -117,3 +121,5 @@ def _module_locks() -> dict[str, Any]:
 
 
 os.register_at_fork(before=_before, after_in_parent=_release, after_in_child=_after_in_child)
+# Again, should Ctrl-C have come as the first call began.
+os.register_at_fork(after_in_parent=_release)

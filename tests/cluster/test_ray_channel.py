@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cluster.conftest import RayCluster
 from cluster.nodes import make_staged
 from cluster.players import Player
+from cluster.ray_cluster import RayCluster
 from stepladder.cluster import RayChannel, Reach
 from stepladder.cluster.board import PREFIX, folder_of_boards
 from stepladder.errors import BuildError, ChannelError, ConfigError, HostGoneError
@@ -49,9 +49,14 @@ def test_kills_of_everything_lose_nothing_and_count_nothing_twice(ray_cluster: R
     with RayChannel(make_staged, envs_per_node=8) as channel:
         nodes = sorted(channel._agents)
         players = [player_on(ray, node, channel.reach) for node in nodes]
-        ray.get([player.play.remote(50) for player in players])
-        channel.collect()
-        assert ray.get(players[1].stages.remote()) == ["c"] * 4
+
+        def are_in_the_last_stage() -> bool:
+            # A plan takes its time to all machines: how many episodes this needs is not fixed.
+            ray.get([player.play.remote(50) for player in players])
+            channel.collect()
+            return ray.get(players[1].stages.remote()) == ["c"] * 4
+
+        ray_cluster.wait_until(are_in_the_last_stage, "the last stage on all machines")
 
         # The host, while both play on: back from its last snapshot.
         playing = [player.play.remote(4_000) for player in players]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster.conftest import RayCluster
+from cluster.ray_cluster import RayCluster
 from stepladder.curricula import UniformConfig
 from stepladder.errors import ConfigError
 from stepladder.runs import RunReader

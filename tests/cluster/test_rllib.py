@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cluster.conftest import RayCluster
 from cluster.nodes import make_staged
+from cluster.ray_cluster import RayCluster
 from stepladder.errors import ConfigError
 
 pytestmark = [

@@ -16,12 +16,21 @@ from stepladder.training.presets import ANY_ENV
 
 
 def examined(
-    env: Any, *, episodes: int = 10, with_workers: bool = False, **settings: Any
+    env: Any,
+    *,
+    episodes: int = 10,
+    seconds: float = 1.0,
+    with_workers: bool = False,
+    **settings: Any,
 ) -> EnvEvidence:
     """Go through the probes here; not for envs that crash or hang."""
     config = TrainingConfig(**{**ANY_ENV, "env": env, **settings})
     order = ExaminationOrder(
-        config=config, num_episodes=episodes, seconds=1.0, limit_s=60.0, with_workers=with_workers
+        config=config,
+        num_episodes=episodes,
+        seconds=seconds,
+        limit_s=60.0,
+        with_workers=with_workers,
     )
     evidence = EnvEvidence(name=config.env, config=config, num_cores=2)
 

@@ -1,5 +1,6 @@
 """What several tests of runs need: runs with something in them, scripts to be killed, forks."""
 
+import codecs
 import multiprocessing
 import os
 import subprocess
@@ -106,6 +107,10 @@ def in_a_fork(work: Callable[[], Any]) -> Any:
 
 def as_nobody(work: Callable[[], Any]) -> Any:
     """Do the same in a child that may not write where it has no permission."""
+
+    # Of the names in an archive: Python loads it when first needed, and nobody may read Python's
+    # own files where these lie in somebody's home.
+    codecs.lookup("cp437")
 
     def demoted() -> Any:
         # The superuser may write everywhere.

@@ -58,9 +58,9 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("watch runs/first --out film.gif", "what a run has learnt, as a film"),
     ),
     "play": (
-        ("play hockey", "against the policy that comes with the package"),
-        ("play hockey --against runs/first", "against what a run has learnt"),
-        ("play ledge --speed 0.7", "levels that no policy was trained on, a little slower"),
+        (f"play {POLICY}", "against the policy that comes with the package"),
+        (f"play {POLICY} --against runs/first", "against what a run has learnt"),
+        (f"play {POLICY} --speed 0.7", "a little slower"),
     ),
     "completion": (("completion bash", "the script for bash"),),
 }

@@ -32,12 +32,12 @@ POLICY = "policy"
 class PlayArguments(Config):
     """Play a game by hand, in a window.
 
-    Hockey is played against a policy, Ledge in levels that no policy was trained on. Escape or
-    closing the window ends it.
+    A game for two is played against a policy, one with levels in those that no policy was trained
+    on. Escape or closing the window ends it.
     """
 
     game: tyro.conf.Positional[str]
-    """Name of a game that comes with a trained policy: hockey or ledge."""
+    """Name of a game that comes with a trained policy; any other word lists them."""
 
     against: str = POLICY
     """In a game for two: policy, the one that comes with the package; weak or strong, its scripted

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from stepladder.curricula.config import SignalConfig
 from stepladder.diagnosis.evidence import EnvEvidence, PlayedEpisode
 from stepladder.diagnosis.finding import Told, check, error, note, warning
+from stepladder.training.config import UNCHOSEN
 
 FEW = 6
 """Episodes with fewer of which nothing is said about what never happens."""
@@ -34,7 +35,8 @@ def missing(env: EnvEvidence) -> Iterator[Told]:
         keys = ", ".join(ended[0].info_keys) or "nothing"
         made = env.made
         is_choice = made is not None and made.has_tasks and made.num_tasks != 1
-        tell = warning if is_choice else note
+        # Who names a curriculum that needs no success has decided so.
+        tell = warning if is_choice and env.config.curriculum == UNCHOSEN else note
         yield tell(
             f"none of {len(ended)} episodes says whether it succeeded, and the curriculum here "
             f"does not need it; the last info has: {keys}",

@@ -1,6 +1,7 @@
-"""A Ray cluster of several nodes on this machine, started once for all tests that need one."""
+"""A Ray cluster of several nodes on this machine, started once for the tests of a module."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ import pytest
 # Read when ray is imported, which tests do. No telemetry; all servers on the loopback interface.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+
+HANDLED = (signal.SIGINT, signal.SIGTERM)
+"""Signals that Ray handles from its first connection on, also in what is forked later."""
 
 
 @dataclass
@@ -39,10 +43,10 @@ class RayCluster:
             time.sleep(0.02)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
     """Give a head with three CPUs and one more node with one, gone at the end."""
-    patch = pytest.MonkeyPatch()
+    patch, handlers = pytest.MonkeyPatch(), {each: signal.getsignal(each) for each in HANDLED}
     tests = Path(__file__).parents[1]
     paths = [str(tests.parent / "src"), str(tests), os.environ.get("PYTHONPATH", "")]
     patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
@@ -63,3 +67,5 @@ def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster
         ray.shutdown()
         cluster.cluster.shutdown()
         patch.undo()
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
