@@ -41,6 +41,10 @@ NUM_ENVS = 16
 """Envs of one process, which takes turns among them."""
 
 
+BAR = 50_000
+"""Episodes per second over all nodes."""
+
+
 def make_curriculum() -> Learnability:
     """Make a curriculum whose plan every record changes."""
     return Learnability(ListSource.numbered(NUM_TASKS), seed=1)
@@ -65,18 +69,16 @@ class Player:
 
     def __init__(self, reach: Reach):
         self.clients = [reach.client() for _ in range(NUM_ENVS)]
-        self.clients[0].draw()
 
     def play(self, seconds: float) -> tuple[int, float]:
         """Play for some time."""
         return play(self.clients, seconds)
 
     def finish(self) -> float:
-        """End an episode; return when."""
-        self.clients[0].finish(success=1.0)
-        ended = time.time()
+        """Play an episode; return when it ended."""
         self.clients[0].draw()
-        return ended
+        self.clients[0].finish(success=1.0)
+        return time.time()
 
     def wait_for(self, version: int) -> float:
         """Return when a plan newer than this one is here."""
@@ -114,7 +116,10 @@ def players_of(channel: RayChannel) -> list[Any]:
     actor: Any = ray.remote(Player)
     return [
         actor.options(
-            num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
+            num_cpus=0,
+            # One call waits for a plan while another one ends an episode.
+            max_concurrency=2,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
         ).remote(channel.reach)
         for node in channel.nodes
     ]
@@ -125,14 +130,20 @@ def measure_nodes(report: harness.Report, num_nodes: int, seconds: float, shared
     with RayChannel(make_curriculum, envs_per_node=NUM_ENVS) as channel:
         players = players_of(channel)
         ray.get([player.version.remote() for player in players])
+        began, before = time.perf_counter(), channel.collect()
         outcomes = ray.get([player.play.remote(seconds) for player in players])
-        rate = sum(count / took for count, took in outcomes)
+        # Until the host has observed them all: players on few cores may play one after the other.
+        rate = (channel.collect() - before) / (time.perf_counter() - began)
         of_nodes = f"{num_nodes} node{'s' if num_nodes > 1 else ''}"
-        report.add(f"{of_nodes}: episodes", rate, "/s", at_least=50_000 if num_nodes == 4 else None)
+        report.add(
+            f"{of_nodes}: episodes, all observed",
+            rate,
+            "/s",
+            at_least=50_000 if num_nodes == 4 else None,
+        )
         if num_nodes == 1:
             own = 1e6 * outcomes[0][1] / outcomes[0][0]
             report.add("1 node: an episode, beside sync/shared", own, "us", peer=shared)
-        channel.collect()
         staleness = channel.about()["staleness"]
         report.add(f"{of_nodes}: staleness, in collections of all nodes", staleness.mean, "")
         delays: list[float] = []

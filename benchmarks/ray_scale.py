@@ -97,8 +97,8 @@ def main() -> None:
     options.add_argument("--episode-seconds", type=float, default=10.0)
     options.add_argument("--call-us", type=float, default=750.0)
     options.add_argument("--batch-us", type=float, default=500.0)
-    options.add_argument("--record-us", type=float, default=0.4)
-    options.add_argument("--snapshot-us", type=float, default=26.0, help="per env")
+    options.add_argument("--record-us", type=float, default=0.34)
+    options.add_argument("--snapshot-us", type=float, default=2.6, help="per env")
     options.add_argument("--memory-kb", type=float, default=26.8, help="of the host, per env")
     arguments = options.parse_args()
     costs = Costs(
