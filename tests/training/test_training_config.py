@@ -1,7 +1,7 @@
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -414,3 +414,19 @@ def test_a_file_that_is_missing_or_no_json_is_refused(tmp_path):
         load_config(Path(path))
     with pytest.raises(ConfigError, match="source must be"):
         load_config(3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        ({}, 16_384),
+        ({"num_envs": 8_192}, 64 * 8_192),
+        ({"num_envs": 8_192, "epoch_steps": 100}, 100),
+        ({"num_envs": 8_192, "evaluation": EvaluationConfig(every_steps=5_000)}, 5_000),
+    ],
+)
+def test_an_epoch_grows_with_many_envs_and_never_outlasts_an_evaluation(
+    settings: dict[str, Any], steps: int
+) -> None:
+    settings = {"evaluation": EvaluationConfig(every_steps=None), **settings}
+    assert TrainingConfig(env="CartPole-v1", **settings).steps_per_epoch == steps

@@ -39,6 +39,9 @@ from stepladder.tasks.task import MAX_SEED
 from stepladder.training.contradictions import contradictions
 from stepladder.training.naming import is_file, names_in_place_of_code
 
+EPOCH_STEPS_IN_ALL, EPOCH_STEPS_PER_ENV = 16_384, 64
+"""Least env steps between two lines of metrics, if nothing else is said."""
+
 UNCHOSEN = AutoConfig()
 """Stands for the default curriculum of whatever is practised, as long as none is chosen."""
 
@@ -230,6 +233,12 @@ class TrainingConfig(Config):
         if self.tasks:
             return ListSource(self.tasks)
         return self.own_source() or ListSource([Task(self.env)])
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Env steps of an epoch, at whose end evaluations are made: none is longer than one's."""
+        steps = self.epoch_steps or max(EPOCH_STEPS_IN_ALL, EPOCH_STEPS_PER_ENV * self.num_envs)
+        return min(steps, self.evaluation.every_steps or steps)
 
     @property
     def listed_tasks(self) -> tuple[Task, ...]:

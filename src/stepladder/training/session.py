@@ -27,9 +27,6 @@ from stepladder.training.loop import Clockwork, Trainer
 from stepladder.training.policies import TrainedPolicy
 from stepladder.training.results import OnEpoch, Progress, TrainingResult
 
-SHORTEST_EPOCH_STEPS, SHORTEST_EPOCH_ROUNDS = 16_384, 64
-"""Env steps between two lines of metrics if nothing else is said: of all envs, and of each."""
-
 
 class Session:
     """A training from its start, or from where it is resumed, to its end.
@@ -46,11 +43,7 @@ class Session:
     def __init__(self, config: TrainingConfig, trainer: Trainer):
         self.config, self.trainer = config, trainer
         self._examiner = Examiner(config, trainer.agent, trainer.device)
-        # An evaluation is made at the end of an epoch, so that none is longer than the time to one.
-        epoch_steps = config.epoch_steps or max(
-            SHORTEST_EPOCH_STEPS, SHORTEST_EPOCH_ROUNDS * config.num_envs
-        )
-        self._epoch_steps = min(epoch_steps, config.evaluation.every_steps or epoch_steps)
+        self._epoch_steps = config.steps_per_epoch
         self.run: RunWriter | None = None
         self.reporter = EpochReporter(trainer.curriculum)
         self.evaluations: list[dict[str, Any]] = []
