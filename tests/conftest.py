@@ -41,7 +41,7 @@ OVER_RAY = (
     "tests/cluster/test_ray_trainings.py",
     "tests/cluster/test_rllib.py",
 )
-"""Files that share one cluster, which takes ten seconds to start."""
+"""Files that each start a cluster, one after the other: Ray keeps one address per machine."""
 
 COMPILES_FIRST = ("tests/contracts/test_curriculum_contract.py", "tests/sync/test_host.py")
 """Files whose kernels the others need: ten workers would compile one of them ten times at once."""

@@ -1,6 +1,7 @@
 """Tasks are built by several threads, and some of them before anybody draws them."""
 
 from threading import Event
+from time import sleep
 
 import pytest
 
@@ -34,3 +35,23 @@ def test_threads_with_nothing_left_to_do_build_what_may_be_drawn_later() -> None
     assert built == [("task 9", 3)]
     assert filler.known[7] == -1
     assert filler.known[3] == 1
+
+
+@pytest.mark.timeout(60)
+def test_after_an_error_no_thread_begins_another_task() -> None:
+    curriculum = Uniform([Task(f"task {n}") for n in range(200)], seed=0)
+    built: list[int] = []
+    has_failed = Event()
+
+    def build(task: Task, slot: int) -> None:
+        if slot == 0:
+            has_failed.set()
+            raise ZeroDivisionError("a mistake in the game")
+        assert has_failed.wait(30)
+        built.append(slot)
+        sleep(0.01)
+
+    filler = TableFiller(build, curriculum)
+    with pytest.raises(ZeroDivisionError, match="a mistake in the game"):
+        filler.fill({slot: Held(0, slot) for slot in range(200)}, num_threads=2)
+    assert len(built) < 100

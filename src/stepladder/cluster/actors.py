@@ -79,7 +79,7 @@ def ask(
 
 
 class RestartedHost(Service):
-    """The host: a service that is made by `start`, so that what is wrong with it can be told.
+    """The host: a service that is made by `start`, so that what is wrong with it can be reported.
 
     Restarted by Ray, it continues where its last snapshot was made.
     """
@@ -129,7 +129,7 @@ class NodeAgent:
             try:
                 with self._lock:
                     _, pause = self._node.pump()
-            except Exception as error:  # told to all who ask; envs are told by their mailboxes
+            except Exception as error:  # raised for all who ask; envs see it in their mailboxes
                 if not self._is_over.is_set():
                     self._trouble = error
                     self._node.close()

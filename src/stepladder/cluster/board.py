@@ -89,7 +89,7 @@ class Board:
     def reopen(cls, path: Path, shape: BoardShape) -> "Board | None":
         """Return the board that an agent before this one has left, or None.
 
-        What it had moved, and not told the mailboxes, is told now.
+        What it had moved without noting it in the mailboxes is noted now.
         """
         try:
             board = cls(_map(path, shape), shape, path)

@@ -160,7 +160,7 @@ class RayChannel(Closing):
         while not self._is_over.wait(WATCH_S):
             try:
                 self._look()
-            except Exception:  # the cluster is gone; whoever asks the host is told
+            except Exception:  # the cluster is gone; the next call of the host raises it
                 return
 
     def _look(self) -> None:
@@ -254,7 +254,7 @@ class RayChannel(Closing):
         return self._ask_host("about")["num_observed"]
 
     def counts(self) -> EpisodeCounts:
-        """Return what became of every draw, as far as machines have told."""
+        """Return what became of every draw, as far as machines have reported."""
         return self._ask_host("counts")
 
     def metrics(self, *, ends_epoch: bool = False) -> dict[str, float]:

@@ -26,7 +26,7 @@ class ClusterHost(Host):
     """The curriculum's side of a channel whose envs are on many machines."""
 
     def _make_mails(self, num_words: int) -> Words:
-        self._told: Words = np.zeros(self.num_envs, dtype=np.int64)
+        self._reported: Words = np.zeros(self.num_envs, dtype=np.int64)
         return np.zeros((self.num_envs, num_words), dtype=np.int64)
 
     def client(self, env_index: int) -> BoardClient:
@@ -48,7 +48,7 @@ class ClusterHost(Host):
         more = np.zeros((num_more, self.mails.words.shape[1]), dtype=np.int64)
         self.mails = Mailboxes(np.concatenate([self.mails.words, more]), self._num_dials)
         self.mails.heads["next_episode"][first:] = self.curriculum.next_episode
-        self._told = np.concatenate([self._told, np.zeros(num_more, dtype=np.int64)])
+        self._reported = np.concatenate([self._reported, np.zeros(num_more, dtype=np.int64)])
         self._last_tick = np.concatenate([self._last_tick, np.zeros(num_more, dtype=np.int64)])
         self._all_rows = np.arange(self.num_envs)
         self._flagged_rows = np.zeros_like(self._all_rows)
@@ -58,18 +58,18 @@ class ClusterHost(Host):
     def note_heads(self, heads: Words) -> None:
         """Take over counters of envs, one row each: env, started, aborted, next episode."""
         envs, own = heads[:, 0], self.mails.heads
-        self._told[envs] = heads[:, 1]
+        self._reported[envs] = heads[:, 1]
         own["aborted"][envs], own["next_episode"][envs] = heads[:, 2], heads[:, 3]
         self._settle(envs)
 
     def _settle(self, envs: Words) -> None:
         """Count episodes as started whose records are here, and one that may be running.
 
-        What a node has told runs ahead of the records that it has sent.
+        What a node has reported runs ahead of the records that it has sent.
         """
         own = self.mails.heads
         most = own["aborted"][envs] + own["posted"][envs] + 1
-        own["started"][envs] = started = np.minimum(self._told[envs], most)
+        own["started"][envs] = started = np.minimum(self._reported[envs], most)
         own["draw"]["env_index"][envs] = np.where(started > 0, envs, 0)
 
     def receive(self, records: RecordArray, numbers: Words, texts: Mapping[int, str]) -> int:
@@ -117,7 +117,7 @@ class ClusterHost(Host):
         return int(repeats[0])
 
     def _spread_restored(self) -> None:
-        self._told = self.mails.heads["started"].copy()
+        self._reported = self.mails.heads["started"].copy()
 
     def discard_envs(self, first: int, count: int) -> int:
         """Count the running episodes of envs whose node is gone as aborted; return their number."""

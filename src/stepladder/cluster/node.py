@@ -86,7 +86,7 @@ class NodeSide:
         self.board.head["answered_ns"] = time.monotonic_ns()
         self._free(joined.received)
         self._sent = int(self.board.head["freed"])
-        # No env has such counters, so all are told again.
+        # No env has such counters, so all are reported again.
         self._told_heads: Words = np.full((self.num_rows, 3), -1, dtype=np.int64)
         numbers = self.board.mails.heads["next_episode"]
         numbers[:] = np.maximum(numbers, joined.next_episode)

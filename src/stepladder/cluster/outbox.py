@@ -85,9 +85,9 @@ def move(
 def release(
     board: Words, mails: Words, records: Records[RecordFields], numbers: Words, first: int
 ) -> None:
-    """Tell mailboxes what has been moved out of them since the outbox had `first` records.
+    """Note in mailboxes what has been moved out of them since the outbox had `first` records.
 
-    Twice changes nothing: an agent that begins does it for all that a killed one may not have told.
+    Twice changes nothing: an agent that begins does it for all that a killed one may have left out.
     """
     head = record_at(board, 0, BOARD_HEAD)
     for place in range(first, head.filled):

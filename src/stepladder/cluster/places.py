@@ -1,7 +1,7 @@
 """Work on any machine of a Ray cluster: a function there, news of it here.
 
 For `training.seeds.ray_crew`, whose trainings know nothing of Ray. A place is an actor with a share
-of some machine; it runs one function, which tells news and looks whether it is to stop.
+of some machine; it runs one function, which reports news and looks whether it is to stop.
 """
 
 import os
@@ -87,7 +87,7 @@ class Place:
             self._news.append(news)
 
     def news(self) -> list[Any]:
-        """Return what was told since the last call."""
+        """Return what was reported since the last call."""
         with self._lock:
             news, self._news = self._news, []
         return news
@@ -116,8 +116,8 @@ class RunningWork:
             ended, _ = ray.wait([self._end], timeout=LOOK_EVERY_S)
             try:
                 # Waits while there is no room for the place in the cluster.
-                told, _ = ray.wait([asked := self._place.news.remote()], timeout=LOOK_EVERY_S)
-                yield from ray.get(asked) if told or ended else ()
+                ready, _ = ray.wait([asked := self._place.news.remote()], timeout=LOOK_EVERY_S)
+                yield from ray.get(asked) if ready or ended else ()
             except RayActorError:
                 return
             if ended:

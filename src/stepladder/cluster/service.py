@@ -256,7 +256,7 @@ class Service:
         try:
             self.numbers.repeats += self.host.receive(records, numbers, texts)
         except BuildError as error:
-            # All records have been observed. Whoever asks the channel next is told.
+            # All records have been observed. The next call of the channel raises it.
             self._failure = error
         self.log.note(self.curriculum.plan.block)
 
@@ -302,7 +302,7 @@ class Service:
             raise failure
 
     def counts(self) -> EpisodeCounts:
-        """Return what became of every draw, as far as nodes have told."""
+        """Return what became of every draw, as far as nodes have reported."""
         return self.host.counts
 
     def staleness(self) -> Staleness:
@@ -352,7 +352,7 @@ class Service:
         self.curriculum.restore(snapshot.part("curriculum"))
         self.meter.restore(snapshot.part("meter"))
         self._next_episode = self.curriculum.next_episode
-        # Nodes join again, and are told from which episode on nothing was drawn.
+        # Nodes join again, and learn from which episode on nothing was drawn.
         self.incarnation = time.time_ns()
         self.log = PlanLog(self.curriculum.plan.block)
         self._save()

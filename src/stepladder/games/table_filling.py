@@ -78,12 +78,16 @@ class TableFiller:
                 unfinished.discard(slot)
 
         # A new one each time: a pool that lasts would be missing its threads after a fork.
-        with ThreadPoolExecutor(num_threads) as pool:
-            threads = [pool.submit(work) for _ in range(num_threads)]
+        pool = ThreadPoolExecutor(num_threads)
+        try:
+            for thread in [pool.submit(work) for _ in range(num_threads)]:
+                thread.result()
+        finally:
+            # After Ctrl-C or an error, no thread begins another task.
+            unfinished.clear()
+            pool.shutdown()
         # What was not taken is offered again.
         self._next_slot = later[0] if later else self._next_slot
-        for thread in threads:
-            thread.result()
 
     def _later(self, most: int, drawn: Mapping[int, Held]) -> deque[int]:
         """Return slots with unknown tasks; over all calls every slot is looked at once."""

@@ -38,13 +38,13 @@ class AgentsAsOne(Env[Any, Any]):
         self.last_step: tuple[Any, ...] = ()
         """What the env returned for the last step."""
         self._keys = USUAL_KEYS if success_key is None else (success_key,)
-        self._told: dict[Any, Any] = {}
+        self._found: dict[Any, Any] = {}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[Any, Any]]:
         """Begin an episode; the infos of the agents are under their names."""
-        self._told = {}
+        self._found = {}
         observations, infos = self.many.reset(seed=seed, options=options)
         return observations, {**(infos or {})}
 
@@ -55,7 +55,7 @@ class AgentsAsOne(Env[Any, Any]):
         for agent, info in (infos or {}).items():
             key = next((key for key in self._keys if key in (info or {})), None)
             if key is not None:
-                self._told[agent] = info[key]
+                self._found[agent] = info[key]
         is_terminated, is_truncated = (
             bool(terminated[WHOLE_ENV]),
             bool(truncated.get(WHOLE_ENV, False)),
@@ -64,11 +64,11 @@ class AgentsAsOne(Env[Any, Any]):
         return observations, float(sum(rewards.values())), is_terminated, is_truncated, info
 
     def _success(self) -> dict[str, Any]:
-        if COMMON in self._told:
-            return {self._keys[0]: self._told[COMMON]}
-        if not self._told:
+        if COMMON in self._found:
+            return {self._keys[0]: self._found[COMMON]}
+        if not self._found:
             return {}
-        return {self._keys[0]: float(np.mean([float(told) for told in self._told.values()]))}
+        return {self._keys[0]: float(np.mean([float(found) for found in self._found.values()]))}
 
     def close(self) -> None:
         """Close the env."""
